@@ -12,9 +12,7 @@ import numpy as np
 from variegate._typing import FloatArray
 from variegate.text.words import count_spaced_words
 
-#: What the length of a summary is counted in.
 Unit = Literal["characters", "words", "sentences", "bytes"]
-
 _UNITS: dict[str, Unit] = {unit[0]: unit for unit in get_args(Unit)}
 _FORMS = ", ".join(f"{letter} ({unit})" for letter, unit in _UNITS.items())
 
@@ -23,8 +21,8 @@ _FORMS = ", ".join(f"{letter} ({unit})" for letter, unit in _UNITS.items())
 class Budget:
     """The most a summary may hold.
 
-    The sentences of a summary are joined by newlines.  Each sentence has a cost, and
-    a summary fits exactly when its costs add up to at most :attr:`limit`:
+    A summary of sentences joined by newlines fits exactly when the costs of its
+    sentences add up to at most :attr:`limit`:
 
     * characters and bytes (of UTF-8): length + 1, limit = amount + 1, because k
       sentences are joined by k - 1 newlines;
@@ -34,8 +32,7 @@ class Budget:
 
     Attributes
     ----------
-    amount : int
-        At least 1.
+    amount : int, at least 1
     unit : {"characters", "words", "sentences", "bytes"}
     """
 

@@ -1,10 +1,10 @@
-"""A cluster as the learner sees it: candidate sentences and their features.
+"""The candidate sentences of a cluster and their features.
 
-The quality features are those of Kulesza and Taskar (2011), which the paper uses:
-length, position in the document, mean similarity to the cluster, LexRank, personal
-pronouns, each also in bins where its effect is not a straight line.  The set ``"full"``
-adds similarity to words and pairs of words that many documents use, to their headlines
-and first sentences.
+The quality features ``"paper"`` are those of Kulesza and Taskar (2011): length,
+position in the document, mean similarity to the cluster, LexRank, personal pronouns,
+each also in bins where its effect is not linear.  The set ``"full"`` adds similarity to
+words and pairs of words that many documents use, to their headlines and first
+sentences.
 """
 
 from __future__ import annotations
@@ -32,47 +32,39 @@ from variegate.text.words import (
     words,
 )
 
-#: From texts to one vector each.
-Embed = Callable[[list[str]], Any]
-
+Embed = Callable[[list[str]], Any]  # from texts to one vector each
 Features = dict[str, FloatArray]
 
-_SHORTEST = 4  # words; a sentence of fewer says nothing on its own
-
-#: Words from, and up to but not including; lengths between are the reference.
-_LENGTH_BINS = ((0, 8), (8, 15), (30, 45), (45, None))
-
-_N_POSITIONS = 5  # sentences from the beginning with a bin of their own
-_COMMON = 3  # documents from which on a pair of words that they share is common
+_SHORTEST = 4  # words of a candidate
+_LENGTH_BINS = ((0, 8), (8, 15), (30, 45), (45, None))  # words; the rest is reference
+_N_POSITIONS = 5  # first sentences with a bin of their own
+_COMMON = 3  # documents that share a common pair of words
 _QUOTES = '"“”«»„'
 
-# LexRank (Erkan and Radev, 2004): the similarity above which sentences are linked, the
-# chance of a jump to any sentence, the most sentences with links, and when to stop.
-_THRESHOLD = 0.1
-_JUMP = 0.15
-_LARGEST_GRAPH = 4000
+# LexRank (Erkan and Radev, 2004).
+_THRESHOLD = 0.1  # similarity above which sentences are linked
+_JUMP = 0.15  # probability of a jump to any sentence
+_LARGEST_GRAPH = 4000  # sentences with links
 _TOLERANCE = 1e-10
 _MAX_STEPS = 200
 
 
 @dataclass(frozen=True, eq=False)
 class ClusterView:
-    """The sentences of a cluster, those that may be chosen, and their features.
+    """The sentences of a cluster, its candidates, and their features.
 
     Attributes
     ----------
     cluster : Cluster
-    sentences : list of Sentence
-        All of them, in reading order.
+    sentences : list of Sentence, all in reading order
     candidates : list of int
-        Which of them may be chosen: of the body, of four words at least, and not a
-        repetition of an earlier one, word for word.
+        Numbers of the sentences that can be chosen: of the body, of four words at
+        least, and not a repetition of an earlier one, word for word.
     words : list of list of str
         Of each candidate, with their ``counts`` and ``weights``, (W,).
     vectors : sparse array of shape (N, W)
         The tf-idf vectors of the candidates, of unit length.
-    headlines : list of list of str
-        The words of the headlines of each document.
+    headlines : the words of the headlines of each document
     """
 
     cluster: Cluster
@@ -113,13 +105,13 @@ class ClusterView:
         return len(self.candidates)
 
     def units(self, longest: int) -> list[sparse.csr_array]:
-        """Return counts of words in the candidates, and of pairs of words if 2."""
+        """Return counts of words in the candidates, and with 2 also of pairs."""
         pairs = [count_words(self.pairs)] if longest > 1 else []
         return [one.matrix for one in (self.counts, *pairs)]
 
     @property
     def candidate_sentences(self) -> list[Sentence]:
-        """The sentences that may be chosen."""
+        """The sentences that can be chosen."""
         return [self.sentences[i] for i in self.candidates]
 
     @cached_property
@@ -173,11 +165,7 @@ class ClusterView:
 
 
 def _with_own_directions(vectors: sparse.csr_array) -> sparse.csr_array:
-    """Give every row of zeros a direction of its own, similar to no other.
-
-    A sentence of words that weigh nothing would else have no similarity to itself, and
-    could never be chosen.
-    """
+    """Give every row of zeros a direction of its own, or it could never be chosen."""
     zero = np.flatnonzero(vectors.multiply(vectors).sum(axis=1) == 0.0)
     if len(zero) == 0:
         return vectors
@@ -202,7 +190,7 @@ def quality_features(
 ) -> tuple[FloatArray, list[str]]:
     """Return features of every sentence, z-scored within the cluster, and their names.
 
-    A feature that is the same for all sentences is zero.
+    A constant feature is zero.
     """
     columns: Features = {}
     for compute in FEATURE_SETS[features]:
@@ -226,24 +214,23 @@ def feature_names(features: str) -> list[str]:
 
 def _length(view: ClusterView) -> Features:
     length = view.length
-    columns = {"length": np.log1p(length)}
-    for low, high in _LENGTH_BINS:
-        inside = (length >= low) & (length < (high or np.inf))
-        columns[f"length {low}-{high or ''}"] = inside.astype(np.float64)
-    return columns
+    bins = {
+        f"length {low}-{high or ''}": (low <= length) & (length < (high or np.inf))
+        for low, high in _LENGTH_BINS
+    }
+    return {"length": np.log1p(length), **_as_numbers(bins)}
 
 
 def _position(view: ClusterView) -> Features:
     position, document = view.position, view.document
     n_sentences = np.zeros(document.max() + 1)
     np.maximum.at(n_sentences, document, position + 1)
-    columns = {
+    bins = {f"position {k + 1}": position == k for k in range(_N_POSITIONS)}
+    return {
         "earliness": 1.0 / np.sqrt(1.0 + position),
         "depth": position / n_sentences[document],
+        **_as_numbers(bins),
     }
-    for k in range(_N_POSITIONS):
-        columns[f"position {k + 1}"] = (position == k).astype(np.float64)
-    return columns
 
 
 def _centrality(view: ClusterView) -> Features:
@@ -260,20 +247,21 @@ def _centrality(view: ClusterView) -> Features:
 def _pronouns(view: ClusterView) -> Features:
     language = as_language(view.cluster.language)
     pronouns = language.pronouns if language else frozenset()
-    share, first = [], []
-    for tokens in view.words:
-        share.append(sum(word in pronouns for word in tokens) / max(1, len(tokens)))
-        first.append(any(word in pronouns for word in tokens[:2]))
+    found = [[word in pronouns for word in tokens] for tokens in view.words]
     quotes = [any(q in s.text for q in _QUOTES) for s in view.candidate_sentences]
-    return {
-        "pronouns": np.array(share),
-        "begins with a pronoun": np.array(first, dtype=np.float64),
-        "quotation": np.array(quotes, dtype=np.float64),
+    begins = {
+        "begins with a pronoun": [any(one[:2]) for one in found],
+        "quotation": quotes,
     }
+    return {"pronouns": np.array(list(map(_mean, found))), **_as_numbers(begins)}
+
+
+def _as_numbers(columns: Mapping[str, Any]) -> Features:
+    return {name: np.array(v, dtype=np.float64) for name, v in columns.items()}
 
 
 def _shared_words(view: ClusterView) -> Features:
-    """Measure how much of a sentence many documents say."""
+    """Measure the words and pairs of words that many documents share."""
     units: dict[int, set[Any]] = defaultdict(set)
     sentences = zip(view.document.tolist(), view.words, view.pairs, strict=True)
     for document, tokens, pairs in sentences:
@@ -324,10 +312,9 @@ def _leads(view: ClusterView) -> Features:
 def lexrank(vectors: sparse.csr_array) -> FloatArray:
     """Return the share of time that a random walk spends at each sentence.
 
-    The sentences are rows of unit length or zero.  Links go from one to all whose
-    cosine similarity exceeds 0.1.  Above 4000 sentences the walk goes along all
-    similarities instead, in proportion to them (continuous LexRank), which takes no
-    matrix of all pairs.
+    Sentences are rows of unit length or zero, linked where their cosine similarity
+    exceeds 0.1.  Above 4000 sentences the walk follows all similarities instead, in
+    proportion to them (continuous LexRank), without a matrix of all pairs.
     """
     n = vectors.shape[0]
     if n <= _LARGEST_GRAPH:
@@ -374,7 +361,6 @@ def _unit(vector: FloatArray) -> FloatArray:
 
 _PAPER = (_length, _position, _centrality, _pronouns)
 
-#: The sets by name: that of the paper, and that with features of all documents.
 FEATURE_SETS: Mapping[str, Sequence[Callable[[ClusterView], Features]]] = {
     "paper": _PAPER,
     "full": (*_PAPER, _shared_words, _headlines, _leads),

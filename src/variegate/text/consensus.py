@@ -7,12 +7,10 @@ of other units, each as often as both have it:
 
 which is ROUGE-1 F of words, and ROUGE-2 F of pairs of words.  Averaged over samples of
 a determinantal point process it is the consensus of minimum Bayes risk decoding; over
-summaries written by people, it is what an oracle maximizes.
+summaries written by people, oracles maximize it.
 
-The samples that vote are made to cost what a budget allows.  Time is bounded by what a
-summary may hold.  A sample of ``k`` sentences takes about ``k³``, until it is cheaper
-to go through all candidates, so that long summaries are voted on by fewer samples, each
-of which says more: it holds more sentences.
+The samples are drawn near the budget.  A sample of ``k`` sentences takes about ``k³``,
+until a sweep over all candidates is cheaper; of long summaries fewer samples are drawn.
 """
 
 from __future__ import annotations
@@ -39,19 +37,16 @@ SEARCHES = ("greedy", "samples")  # where "mbr" looks for the best summary
 CONSENSUS = {"rouge-1": 1, "rouge-1+2": 2}  # the longest runs of words compared
 
 _N_CANDIDATES = 200  # samples that may be chosen with the search "samples"
-_FEW_CANDIDATES = 400  # up to which eigenvalues are found to nearly all their digits
+_FEW_CANDIDATES = 400  # up to which eigenvalues are exact to nearly all their digits
 
-# Logarithms of factors of L: the largest that is tried, how often the interval is
-# halved, and above which the rounding of small probabilities would show.
-_WIDEST_SCALE = 50.0
+# Logarithms of factors of L.
+_WIDEST_SCALE = 50.0  # the largest that is tried
+_SAFE_SCALE = 20.0  # above which small probabilities lose digits
 _BISECTIONS = 60
-_SAFE_SCALE = 20.0
 
-# Sentences in a sample: up to which all are drawn, and from which they are drawn
-# without eigenvectors; and the fewest samples.
-_SHORT = 40
-_LONG = 150
-_FEWEST = 40
+_SHORT = 40  # sentences in a sample, up to which all samples are drawn
+_LONG = 150  # sentences in a sample, from which it is drawn without eigenvectors
+_FEWEST = 40  # samples
 
 
 def text_decoder(
@@ -63,11 +58,11 @@ def text_decoder(
 ) -> Decoder:
     """Return the decoder of a summary.
 
-    With the search "greedy", "mbr" adds sentences for the mean agreement with the
-    samples, gained for their cost; with "samples", one of them is taken, as in the
-    paper.  Summaries are compared by ``counts``, how often each word, and each pair of
-    words, is in each sentence, (N, W) each.  With ``fill``, a budget is filled; else a
-    search stops where agreement would fall.
+    With the search "greedy", "mbr" adds sentences by their gain in mean agreement with
+    the samples for their cost; with "samples", it takes one of them, as in the paper.
+    Summaries are compared by ``counts`` (N, W) of each word, and of each pair of words,
+    in each sentence.  With ``fill``, a budget is filled; else a search stops where
+    agreement would fall.
     """
     if decoder == "greedy":
         return _fill_greedily
@@ -82,9 +77,8 @@ def _fill_greedily(
 ) -> Selection:
     """Add the sentence that raises the probability most, or lowers it least.
 
-    While any fits the budget, or until as many are chosen as a sample has on average.
-    The most probable subset of all would hold next to nothing: single sentences are
-    all improbable.
+    While any fits the budget, or up to the mean size of samples.  The most probable
+    subset would be nearly empty: single sentences are all improbable.
     """
     if constraint.budget is None:
         size = max(1.0, float(np.round(ensemble.expected_size())))
@@ -101,10 +95,7 @@ def draw_near_budget(
     n_samples: int,
     generator: np.random.Generator,
 ) -> BoolArray:
-    """Draw sets; with a budget, the ones nearest to it of twice as many.
-
-    There are fewer where they are large, and then nearer to the budget by themselves.
-    """
+    """Draw sets, fewer large ones; with a budget, the half nearest to it."""
     budget, costs = constraint.budget, constraint.costs
     if budget is not None and costs.sum() <= budget:
         return np.ones((1, len(ensemble)), dtype=bool)
@@ -147,9 +138,9 @@ def _process(ensemble: LEnsemble, constraint: Constraint) -> tuple[float, Draw]:
 def scaled_to_cost(ensemble: LEnsemble, costs: FloatArray, total: float) -> LEnsemble:
     """Return the ensemble of ``c L`` whose sets cost ``total`` on average.
 
-    A model that learned summaries of one length is so asked for those of another.  The
-    eigenvectors do not depend on ``c``, so that one decomposition gives the expected
-    cost for all: ``Σ_m c λ_m / (1 + c λ_m) Σ_i v_mi² costs_i``.
+    So a model that learned summaries of one length gives another.  The eigenvectors do
+    not depend on ``c``, so one decomposition gives the expected cost for all:
+    ``Σ_m c λ_m / (1 + c λ_m) Σ_i v_mi² costs_i``.
     """
     log_values, vectors = ensemble.representation.eigenpairs
     shift = _shift(log_values, vectors.all() ** 2 @ costs, total)
@@ -169,10 +160,7 @@ def _shift(log_values: FloatArray, weight: FloatArray, total: float) -> float:
 
 
 class WordAgreement(Agreement):
-    """The sum of the F-scores of several kinds of units.
-
-    ``counts`` of words, and perhaps of pairs of words, in each sentence: (N, W) each.
-    """
+    """The sum of F-scores of kinds of units, with ``counts`` (N, W) of each kind."""
 
     name = "ROUGE F"
 
@@ -211,10 +199,9 @@ def pairwise_rouge_f(A: FloatArray, B: FloatArray) -> FloatArray:
 
 
 class GrowingSummary:
-    """A summary that grows, and its mean agreement with some targets.
+    """A growing summary, and its mean agreement with targets of ``weights`` (T,).
 
-    For each kind of unit there are ``counts`` in each sentence, (N, W), and in each of
-    the ``targets``, (T, W); the targets have ``weights``, (T,).
+    Of each kind of unit, ``counts`` (N, W) are in sentences, ``targets`` (T, W).
     """
 
     def __init__(
@@ -248,12 +235,12 @@ class _Overlap:
     def __init__(
         self, counts: sparse.csr_array, targets: FloatArray, weights: FloatArray
     ) -> None:
-        # Whether SciPy counts in 32 or in 64 bits hangs on how the matrix was made.
+        # SciPy's index type, of 32 or 64 bits, depends on how the matrix was made.
         self._starts = counts.indptr.astype(np.int32, copy=False)
         self._units = counts.indices.astype(np.int32, copy=False)
         self._weights = weights
         self._amounts = counts.data.astype(np.float32)
-        # Units in rows: what one sentence changes is then a few whole rows.
+        # Units in rows: one sentence changes a few whole rows.
         self._targets = np.ascontiguousarray(targets.T, dtype=np.float32)
         self._sizes = np.asarray(counts.sum(axis=1), dtype=np.float64)
         self._target_sizes = np.asarray(targets.sum(axis=1), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Documents, the clusters they come in, and the sentences they are made of."""
+"""Documents, clusters of them, and their sentences."""
 
 from __future__ import annotations
 
@@ -30,15 +30,12 @@ class Document:
     Attributes
     ----------
     text : str
-    id : str
-        For messages and reports: a file name, for example.
+    id : name in messages and reports, such as that of a file
     blocks : sequence of Block or None
         Paragraphs and headings, in order, where markup gave them.  By default they are
         found by blank lines and the lengths of lines.
-    unbroken : sequence of (int, int)
-        Spans in which no sentence ends: code between words.
-    reader : str
-        The reader that made plain text of the source, if one did.
+    unbroken : spans (start, end) in which no sentence ends: code between words
+    reader : name of the reader that converted the source to plain text, or ""
     """
 
     text: str
@@ -56,11 +53,10 @@ class Cluster:
     ----------
     documents : sequence of Document
     references : sequence of str
-        None where a summary is asked for, one or more to learn from.
+        Empty to be summarized, one or more to learn from.
     language : str or None
         As in :data:`~variegate.text.LANGUAGES`.
-    id : str
-        For messages.
+    id : name in messages
     group : str
         Clusters of one group (a topic in several languages) are kept together when
         data are split.
@@ -79,14 +75,11 @@ class Sentence:
 
     Attributes
     ----------
-    document : int
-        The number of its document in the cluster.
-    start, end : int
-        Offsets in the text of the document.
+    document : number of its document in the cluster
+    start, end : offsets in the text of the document
     text : str
     kind : {"body", "headline", "dateline", "other"}
-    position : int
-        0 for the first sentence of the body of its document, then 1, 2, ...
+    position : place among the body sentences of its document, from 0
     """
 
     document: int

@@ -32,21 +32,17 @@ _PIECE = re.compile(r"[^\s\d.,;:!?()\[\]\"'«»“”„।|؟،؛–—-]+")
 
 @dataclass(frozen=True)
 class Language:
-    """The word lists of a language that splitting and describing sentences needs.
+    """The word lists of a language for splitting and describing sentences.
 
     Attributes
     ----------
-    name, code : str
-        ``"english"`` and its ISO 639-1 code ``"en"``.
+    name, code : ``"english"`` and its ISO 639-1 code ``"en"``
     pronouns : frozenset of str
-        Forms of the personal pronouns, in lower case.  Forms that are more often
-        another word (Czech *je*, Hebrew *את*) are left out.
-    function_words : frozenset of str
-        The most common articles, prepositions, conjunctions and auxiliaries.
-    dates : frozenset of str
-        Names of months and weekdays, in lower case, in the forms dates use.
-    abbreviations : frozenset of str
-        Without the last full stop, which does not end a sentence after them.
+        Forms of the personal pronouns, in lower case, without forms that are more often
+        another word (Czech *je*, Hebrew *את*).
+    function_words : the most common articles, prepositions, conjunctions, auxiliaries
+    dates : names of months and weekdays, in lower case, in the forms dates use
+    abbreviations : words whose full stop ends no sentence, without it
     right_to_left : bool
     """
 
@@ -68,14 +64,11 @@ def _language(name: str, code: str, right_to_left: bool = False, **of: str) -> L
     return Language(name, code, **lists, right_to_left=right_to_left)
 
 
-#: The languages, by name.
-LANGUAGES: dict[str, Language] = {
+LANGUAGES: dict[str, Language] = {  # by name
     name: _language(name, **known) for name, known in _tables("languages.toml").items()
 }
-
 _OTHERS = _tables("other_languages.toml")
-
-#: Common words of other languages: German must not be taken for English.
+# Common words of other languages: German must not be taken for English.
 OTHER_WORDS: dict[str, frozenset[str]] = {
     name: frozenset(text.split()) for name, text in _OTHERS["words"].items()
 }
@@ -100,7 +93,7 @@ def as_language(name: str | Language | None) -> Language | None:
 
 
 def other_language(name: str) -> str | None:
-    """Return the name of a language that exists, by name or code, but has no lists."""
+    """Return the name of a language without word lists, by its name or code."""
     wanted, known = name.strip().lower(), _OTHERS["names"].items()
     return next((str(other) for code, other in known if wanted in (code, other)), None)
 

@@ -2,7 +2,6 @@
 
 A text is cut at blank lines, and at every newline that does not merely wrap a long
 line.  Lists, tables, quotations, headers of mails and short lines are never joined.
-Where markup gave the blocks of a document, these are taken.
 """
 
 from __future__ import annotations
@@ -18,8 +17,7 @@ from variegate.text.words import ENDS, UNSPACED, count_spaced_words, ends_senten
 
 Span = tuple[int, int]
 
-# For character classes.  Vowel signs and accents are parts of words, though neither
-# Python nor syntok says so.
+# For character classes.  Vowel signs and accents are parts of words.
 MARKS = (
     "\u0300-\u036f\u0591-\u05bd\u064b-\u065f\u0670\u0900-\u0903\u093a-\u094f"
     "\u0951-\u0957\u0962\u0963"
@@ -101,11 +99,11 @@ def _fills(text: str, line: _Line, following: _Line, width: int) -> bool:
 
 
 def _wrap_width(text: str, lines: list[_Line]) -> tuple[int | None, bool]:
-    """Return the width at which lines were wrapped, or None, and if that is sure.
+    """Return the width at which lines were wrapped, or None, and if that is certain.
 
     Lines were wrapped when nearly all are within 50-100 characters and most had no room
-    for the word that follows, or many go on in lower case, which is sure.  One or two
-    such lines prove nothing; then the next line must also go on in lower case.
+    for the next word; it is certain when many next lines begin in lower case.  Of fewer
+    than three such lines, only those before lower case count.
     """
     inner = [
         (line, following)
@@ -120,14 +118,13 @@ def _wrap_width(text: str, lines: list[_Line]) -> tuple[int | None, bool]:
         return None, False
     filled = [pair for pair in inner if _fills(text, *pair, width)]
     lower = [pair for pair in filled if text[pair[1].start].islower()]
-    if len(filled) < 3:
-        filled = lower
-    sure = len(lower) >= max(3, 0.15 * len(inner))
-    return (width if sure or len(filled) > 0.6 * len(inner) else None), sure
+    n_filled = len(filled if len(filled) >= 3 else lower)
+    certain = len(lower) >= max(3, 0.15 * len(inner))
+    return (width if certain or n_filled > 0.6 * len(inner) else None), certain
 
 
-def _goes_on(text: str, first: _Line, last: _Line, line: _Line, width: int) -> bool:
-    """Whether a line of wrapped text goes on with the paragraph before it."""
+def _continues(text: str, first: _Line, last: _Line, line: _Line, width: int) -> bool:
+    """Whether a line of wrapped text continues the paragraph before it."""
     item = _LIST_ITEM.match(text, first.start)
     hanging = first.indent + item.end() - item.start() if item else 0
     if (
@@ -160,20 +157,20 @@ class Paragraph(NamedTuple):
 
 
 def wrapped_paragraphs(text: str) -> tuple[list[Paragraph], bool]:
-    """Return the paragraphs, and whether lines were surely wrapped."""
+    """Return the paragraphs, and whether lines were certainly wrapped."""
     lines = list(_lines(text))
-    width, sure = _wrap_width(text, lines)
+    width, certain = _wrap_width(text, lines)
     found: list[Paragraph] = []
     first = last = None
     for line in lines:
-        if first and last and width and _goes_on(text, first, last, line, width):
+        if first and last and width and _continues(text, first, last, line, width):
             found[-1] = found[-1]._replace(end=line.end)
         else:
             row = _NO_PROSE.search(line.row(text)) is not None
             found.append(Paragraph(line.start, line.end, line.indent, row))
             first = line
         last = line
-    return found, sure
+    return found, certain
 
 
 def _is_dateline(line: str, language: Language | None) -> bool:
@@ -193,9 +190,8 @@ def _kinds(
     """Return the kind of each paragraph of a document.
 
     The first line is a headline when sentences follow and it is short and has no
-    full stop, or begins with a date, or stands before a date line.  Later, one or two
-    very short lines without a full stop before a paragraph are headings; more of
-    them are a list.
+    full stop, or begins with a date, or is before a date line.  Later, one or two very
+    short lines without a full stop before a paragraph are headings, more are a list.
     """
     lines = [text[one.start : one.end] for one in found]
     result: list[Kind] = ["body"] * len(lines)
@@ -234,8 +230,7 @@ def blocks_of(
 ) -> tuple[list[Block], bool]:
     """Return the blocks of a document, and whether its layout is known.
 
-    It is known from markup and where lines were wrapped; a text that does not end as a
-    sentence does is then not a sentence.
+    It is known from markup, and where lines were wrapped.
     """
     if document.blocks is not None:
         return list(document.blocks), True
@@ -249,13 +244,14 @@ def _wrapped_kinds(
     text: str, found: Sequence[Paragraph], language: Language | None
 ) -> list[Kind]:
     """Return the kind of each paragraph where rows and quotations are known."""
-    literal = _literal(text, found)
-    prose = [
-        n
-        for n, one in enumerate(found)
-        if not (one.is_row or n in literal)
-        and _WORD_CHARACTER.search(text, one.start, one.end)
-    ]
+    prose: list[int] = []
+    margin: int | None = None
+    for n, one in enumerate(found):
+        if margin is not None and one.indent > margin:
+            continue  # code, indented after a paragraph that ends in "::"
+        margin = one.indent if text.endswith("::", one.start, one.end) else None
+        if not one.is_row and _WORD_CHARACTER.search(text, one.start, one.end):
+            prose.append(n)
     kinds = _kinds(text, [found[n] for n in prose], language)
     of_prose = dict(zip(prose, kinds, strict=True))
     result = [of_prose.get(n, "other") for n in range(len(found))]
@@ -263,18 +259,6 @@ def _wrapped_kinds(
         line, rule = text[one.start : one.end], text[below.start : below.end]
         if result[n] == "body" and _underlines(rule, line):
             result[n] = "headline"
-    return result
-
-
-def _literal(text: str, found: Sequence[Paragraph]) -> set[int]:
-    """Return the places of code: paragraphs indented after one that ends in ``::``."""
-    result = set()
-    margin: int | None = None
-    for n, one in enumerate(found):
-        if margin is not None and one.indent > margin:
-            result.add(n)
-        else:
-            margin = one.indent if text.endswith("::", one.start, one.end) else None
     return result
 
 
@@ -289,10 +273,7 @@ def _underlines(rule: str, line: str) -> bool:
 
 
 def begins_amid(document: Document, block: Block, previous: Block | None) -> bool:
-    """Whether a block begins in the middle of a sentence, in lower case.
-
-    So does one after an omission or a page break, and an item of a list.
-    """
+    """Whether a block begins in the middle of a sentence, in lower case."""
     text, start = document.text, block.start
     if document.blocks is None and (item := _LIST_ITEM.match(text, start)):
         return text[item.end() : item.end() + 1].islower()

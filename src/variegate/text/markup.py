@@ -1,9 +1,7 @@
-"""The text of Markdown files and HTML pages: paragraphs, headings, and the rest.
+"""Plain text, paragraphs and headings of Markdown files and HTML pages.
 
-trafilatura finds the main content of a page, where it is installed.  Of two well-kept
-extractors it is the one that leaves least out: readability-lxml has fewer dependencies,
-but takes one part of a page that has many for all of it (of a manual it may read the
-licence alone).  Its result is read by the reader of HTML that is built in.
+trafilatura finds the main content of a page, where it is installed; readability-lxml
+would often keep only one of many parts.  The built-in reader of HTML reads its result.
 """
 
 from __future__ import annotations
@@ -17,7 +15,6 @@ from typing import NamedTuple
 
 from variegate.text.documents import Block, Document, Kind
 
-#: The name of the reader below.
 HTML_READER = "the built-in HTML reader"
 
 _Attributes = list[tuple[str, str | None]]
@@ -27,7 +24,6 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Elements whose content is not text of the page.
 _NO_TEXT = _names(
     """script style noscript template title nav footer aside svg math button select
     textarea iframe object audio video canvas dialog pre menu del s strike"""
@@ -39,8 +35,7 @@ _INLINE = _names(
 )
 _HEADINGS = _names("h1 h2 h3 h4 h5 h6")
 _CODE = _names("code samp kbd tt var")
-# Elements that are always closed, so that their content can be left out by what their
-# attributes say.
+# Elements that are always closed: their content can be left out by attributes.
 _CLOSED = _HEADINGS | _names(
     "div section ul ol dl span a form table header details figure p b i small"
 )
@@ -59,9 +54,9 @@ _ANCHORS = "¶#§🔗 \u00a0"
 
 
 class _Passage(NamedTuple):
-    """A block of a page, with the spans of code in it.
+    """A block of a page with its spans of code, ``inside`` main content or not.
 
-    It is ``inside`` main content, and ``follows`` another after a line break only.
+    It ``follows`` another after a line break only.
     """
 
     kind: Kind
@@ -74,7 +69,7 @@ class _Passage(NamedTuple):
 class _HtmlReader(HTMLParser):
     """Collects the passages of a page."""
 
-    def __init__(self, *, by_class: bool = True) -> None:
+    def __init__(self, *, by_class: bool) -> None:
         super().__init__(convert_charrefs=True)
         self.passages: list[_Passage] = []
         self._by_class = by_class
@@ -122,8 +117,7 @@ class _HtmlReader(HTMLParser):
                 self._main.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: _Attributes) -> None:
-        # In HTML the slash means nothing, but <script/> or <nav/> opens no element
-        # in the XML pages that write it.
+        # HTML ignores the slash, but in XML pages <script/> or <nav/> opens no element.
         if tag not in _NO_TEXT and tag not in _CLOSED:
             self.handle_starttag(tag, attrs)
 
@@ -145,12 +139,10 @@ class _HtmlReader(HTMLParser):
                 self._main.remove("main")
 
     def handle_data(self, data: str) -> None:
-        if self._skipping is not None:
-            return
         data = re.sub(r"[ \t\r\n\f]+", " ", data)
         if not self._length or self._pieces[-1][-1] in " \t":
             data = data.lstrip(" ")
-        if data:
+        if data and self._skipping is None:
             self._add(data)
             self._link_length += len(data) * (self._links > 0)
 
@@ -211,17 +203,13 @@ def _as_document(passages: Sequence[_Passage], reader: str) -> Document:
     return Document(text, "", blocks, unbroken, reader)
 
 
-def _read(source: str, *, by_class: bool) -> list[_Passage]:
+def _passages(source: str, *, by_class: bool) -> list[_Passage]:
+    """Return the passages of a page, of its main content if that has text."""
     reader = _HtmlReader(by_class=by_class)
     reader.feed(source)
     reader.close()
-    return reader.passages
-
-
-def _passages(source: str, *, by_class: bool) -> list[_Passage]:
-    passages = _read(source, by_class=by_class)
-    inside = [passage for passage in passages if passage.inside]
-    return inside if _size(inside) else passages
+    inside = [passage for passage in reader.passages if passage.inside]
+    return inside if _size(inside) else reader.passages
 
 
 def _size(passages: Sequence[_Passage]) -> int:
@@ -236,23 +224,22 @@ def html_document(source: str) -> Document:
     """
     passages = _passages(source, by_class=True)
     everything = _passages(source, by_class=False)
-    # Where classes would leave out nearly all, they mean something else.
+    # Where classes would leave out nearly all, they have another meaning.
     if _size(passages) < 0.2 * _size(everything):
         passages = everything
     return _as_document(passages, HTML_READER)
 
 
-#: HTML names of trafilatura's elements.
-_HTML_NAMES = {
+_HTML_NAMES = {  # of trafilatura's elements
     **{"head": "h2", "list": "ul", "item": "li", "hi": "span", "ref": "a", "lb": "br"},
     **{"row": "tr", "cell": "td", "quote": "blockquote", "doc": "div"},
 }
-#: Elements that are removed before, since trafilatura may keep them: hidden, and code.
+# Hidden elements and code, which trafilatura may keep.
 _NEVER_TEXT = (
     "//body//*[self::pre or self::dialog or self::nav or @hidden or "
     "@aria-hidden='true' or contains(translate(@style, ' ', ''), 'display:none')]"
 )
-#: Elements in which code is between words; outside of them it is a block.
+# Elements in which code is between words; outside of them it is a block.
 _HOLDS_TEXT = frozenset({"p", "h2", "li", "td"})
 
 
@@ -260,23 +247,18 @@ def page_document(source: str) -> Document:
     """Return the main content of an HTML page.
 
     By trafilatura, if it is installed and finds any, and else by the built-in reader;
-    the document's ``reader`` names which of them, and why.
+    the document's ``reader`` names it and the reason.
     """
     try:
         import trafilatura  # type: ignore[import-not-found, unused-ignore]
         from lxml import etree, html  # type: ignore[import-untyped, unused-ignore]
     except ImportError:
-        return _built_in(
-            source, "trafilatura is not installed: pip install 'variegate[text]'"
-        )
+        reason = "trafilatura is not installed: pip install 'variegate[text]'"
+        return _built_in(source, reason)
+    parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
     try:
-        page = html.document_fromstring(
-            source.encode(errors="replace"),
-            parser=html.HTMLParser(
-                encoding="utf-8", remove_comments=True, remove_pis=True
-            ),
-        )
-    except etree.ParserError:  # nothing in it
+        page = html.document_fromstring(source.encode(errors="replace"), parser=parser)
+    except etree.ParserError:  # an empty page
         return _built_in(source, "trafilatura found no text")
     for element in page.xpath(_NEVER_TEXT):
         element.drop_tree()
@@ -299,7 +281,7 @@ def page_document(source: str) -> Document:
             element.tag = "tt"  # typewriter
         element.tag = _HTML_NAMES.get(element.tag, element.tag)
         element.attrib.clear()
-    passages = _read(etree.tostring(tree, encoding="unicode"), by_class=False)
+    passages = _passages(etree.tostring(tree, encoding="unicode"), by_class=False)
     if not any(passage.kind == "body" for passage in passages):
         return _built_in(source, "trafilatura found no text")
     return _as_document(passages, f"trafilatura {version('trafilatura')}")
@@ -324,8 +306,7 @@ def markdown_document(source: str) -> Document:
         raise ImportError(
             "reading Markdown needs markdown-it-py: pip install 'variegate[text]'"
         ) from error
-    front_matter = _FRONT_MATTER.match(source)
-    if front_matter:
+    if front_matter := _FRONT_MATTER.match(source):
         source = source[front_matter.end() :]
     source = _FOOTNOTE.sub("", _ALERT.sub(r"\1", source))
     page = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(source)

@@ -41,7 +41,7 @@ def _decode(data: bytes, name: str, encoding: str) -> str:
 
 
 def read_text(path: str | Path, encoding: str = "utf-8") -> str:
-    """Return the text of a plain file, as it is but for a byte order mark."""
+    """Return the text of a plain file without a byte order mark."""
     path = Path(path)
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder, not a file")
@@ -89,11 +89,6 @@ def read_documents(
         is.  A folder stands for the text, Markdown and HTML files in it and below,
         sorted, without hidden ones; ``"-"`` for standard input.
     encoding : str
-
-    Returns
-    -------
-    list of Document
-        Offsets refer to the text they hold.
     """
     if isinstance(paths, str | Path):
         paths = [paths]
@@ -102,10 +97,11 @@ def read_documents(
         if str(path) == "-":
             source = _decode(sys.stdin.buffer.read(), "standard input", encoding)
             documents.append(_document(source, "standard input", ".txt"))
-            continue
-        for file in _files(Path(path)):
-            source = read_text(file, encoding)
-            documents.append(_document(source, str(file), file.suffix))
+        else:
+            documents += [
+                _document(read_text(file, encoding), str(file), file.suffix)
+                for file in _files(Path(path))
+            ]
     if not documents:
         raise ValueError("no files to read: give at least one file or folder")
     return documents
@@ -179,9 +175,7 @@ def read_clusters(
         Whether a cluster without references is an error.
     encoding : str
     """
-    clusters = []
-    wanted = dict(where or {})
-    place = ""
+    clusters, wanted, place = [], dict(where or {}), ""
     for number, line in enumerate(read_text(path, encoding).split("\n"), 1):
         if not line.strip():
             continue

@@ -74,10 +74,9 @@ def ratio(part: float, whole: float) -> float:
 
 
 def mean_scores(scores: Iterable[Mapping[str, Score]]) -> dict[str, Score]:
-    """Return the mean of every number over several summaries.
+    """Return the mean of every number over several summaries; F is the mean of F's.
 
-    ROUGE-1.5.5 prints the mean of bootstrap samples, which varies from run to run
-    around this mean.  The F here is the mean of the F's, as it is there.
+    ROUGE-1.5.5 prints the mean of bootstrap samples, which varies around this mean.
     """
     rows = list(scores)
     if not rows:
@@ -88,11 +87,11 @@ def mean_scores(scores: Iterable[Mapping[str, Score]]) -> dict[str, Score]:
                 f"scores of different measures: {', '.join(rows[0])} and "
                 f"{', '.join(row)}; score all summaries with one Rouge object"
             )
-    columns = {name: zip(*(row[name] for row in rows), strict=True) for name in rows[0]}
-    return {
-        name: Score(*(sum(column) / len(rows) for column in of_measure))
-        for name, of_measure in columns.items()
-    }
+    means = {}
+    for name in rows[0]:
+        columns = zip(*(row[name] for row in rows), strict=True)
+        means[name] = Score(*(sum(column) / len(rows) for column in columns))
+    return means
 
 
 def _runs(n: int, words: Words) -> Iterable[Unit]:
@@ -119,41 +118,21 @@ def pairs_and_words(skip: int, words: Words) -> Iterable[Unit]:
 
 
 class CountPool:
-    """The units of all references in one table.
-
-    The table holds, for a unit, the hits of a summary that has it 0, 1, 2, ... times,
-    so that scoring looks up each unit once, however many references there are.
-    """
+    """The counts of the units of each reference."""
 
     def __init__(
-        self,
-        units: Callable[[Words], Iterable[Unit]],
-        references: Sequence[Words],
+        self, units: Callable[[Words], Iterable[Unit]], references: Sequence[Words]
     ) -> None:
-        counts = [Counter(units(reference)) for reference in references]
         self._units = units
-        self._n_references = len(counts)
-        self._n_units = sum(count.total() for count in counts)
-        self._hits = {unit: _hits(unit, counts) for unit in set(chain(*counts))}
+        self._counts = [Counter(units(reference)) for reference in references]
 
     def __call__(self, summary: Words) -> Ratios:
         """Return the precision and recall of a summary."""
         count = Counter(self._units(summary))
-        table, hits = self._hits, 0
-        for unit in count.keys() & table.keys():
-            row = table[unit]
-            hits += row[min(count[unit], len(row) - 1)]
-        recall = ratio(hits, self._n_units)
-        precision = ratio(hits, self._n_references * count.total())
+        hits = sum((count & reference).total() for reference in self._counts)
+        recall = ratio(hits, sum(reference.total() for reference in self._counts))
+        precision = ratio(hits, len(self._counts) * count.total())
         return Ratios(precision, recall, round(recall, 5))
-
-
-def _hits(unit: Unit, counts: list[Counter[Unit]]) -> tuple[int, ...]:
-    times = [count[unit] for count in counts]
-    return tuple(
-        sum(min(summary, reference) for reference in times)
-        for summary in range(max(times) + 1)
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,7 +144,7 @@ class Rouge(Tokenizer):
     n : int or several
         Lengths of n-grams: scores ``rouge-1``, ``rouge-2``, ...
     su : int or None
-        Most words between the two of a pair of words, which count beside single words:
+        Most words between the two words of a pair; pairs count beside single words:
         ``rouge-su4``.
     stem : bool
         Whether to compare the stems of English words.
@@ -175,12 +154,12 @@ class Rouge(Tokenizer):
     max_bytes, max_words : int or None
         Limit of summaries and references alike.
     references : "average" or "best"
-        Whether hits and counts of all references are pooled, or the reference with
-        the best recall alone decides, for each measure.
+        Whether all references are pooled, or only the reference with the best recall
+        counts, for each measure.
     stop_words : iterable of words or None
         Words that do not count.
     unicode : bool
-        Whether letters outside ASCII are letters.  ROUGE-1.5.5 takes them for spaces.
+        Whether letters outside ASCII are letters; in ROUGE-1.5.5 they are spaces.
     digits : int or None
         Decimals kept.  ROUGE-1.5.5 rounds precision and recall to five before it
         computes F; ``None`` rounds nothing.
@@ -209,10 +188,11 @@ class Rouge(Tokenizer):
             if length < 1:
                 raise ValueError(f"an n-gram has at least one word, got n={length}")
         self._check_measures()
-        for name in ("max_bytes", "max_words"):
-            if getattr(self, name) is not None:
-                check_count(name, getattr(self, name))
-        if self.max_bytes is not None and self.max_words is not None:
+        limits = {"max_bytes": self.max_bytes, "max_words": self.max_words}
+        given = {name: limit for name, limit in limits.items() if limit is not None}
+        for name, limit in given.items():
+            check_count(name, limit)
+        if len(given) > 1:
             raise ValueError("a limit of bytes and one of words; give only one")
         check_choice("references", self.references, ("average", "best"))
         if not self.measures:
@@ -225,7 +205,7 @@ class Rouge(Tokenizer):
 
     @property
     def measures(self) -> dict[str, Callable[[Sequence[Any]], Pool]]:
-        """What makes a pool of references, by the names of the scores."""
+        """The function that prepares references, by the names of the scores."""
         lengths = self.n if isinstance(self.n, tuple) else ()
         units = {f"rouge-{length}": partial(_runs, length) for length in lengths}
         if self.su is not None:
@@ -253,10 +233,7 @@ class Rouge(Tokenizer):
 
 
 class PreparedReferences:
-    """References that are read and counted.
-
-    Made by :meth:`variegate.text.Rouge.prepare`.
-    """
+    """Tokenized and counted references: see :meth:`variegate.text.Rouge.prepare`."""
 
     def __init__(self, rouge: Rouge, references: Sequence[str]) -> None:
         #: Returns the words of a text, as :meth:`score` reads it.
@@ -275,10 +252,10 @@ class PreparedReferences:
         return self.score_words(self.read(summary))
 
     def score_words(self, summary: Words) -> dict[str, Score]:
-        """Return the scores of a summary that is read already.
+        """Return the scores of a tokenized summary.
 
-        To try many summaries made of the same sentences, read each sentence once and
-        add their words; limits then apply to each sentence.
+        To try many summaries of the same sentences, read each sentence once and add
+        their words; limits then apply to each sentence.
         """
         scores = {}
         for name, pools in self._pools.items():

@@ -14,16 +14,14 @@ from variegate.text.porter import stem
 
 Words = tuple[str, ...]
 
-
 _SPACES = " \t\n\r\f\v"
 _ASCII_WORD = re.compile("[a-z0-9]+")
 
 
 class _WordCharacters(dict[int, int | None]):
-    """A table for ``str.translate``: all but letters, digits and marks is a space.
+    """A lazily filled table for ``str.translate``, of letters, digits and marks.
 
-    Joiners, which only say how letters are drawn, vanish.  Filled as characters turn
-    up: asking Unicode about all of them takes longer than reading most texts.
+    Joiners, which only say how letters are drawn, vanish; all else is a space.
     """
 
     def __missing__(self, code: int) -> int | None:
@@ -38,22 +36,22 @@ _WORD_CHARACTERS = _WordCharacters()
 
 
 def folded(text: str) -> str:
-    """Return a text with cases and ways of writing accents made one."""
+    """Return a text case-folded, with composed accents."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
 def mostly_beyond_ascii(text: str) -> bool:
-    """Whether more than half of the letters are lost without the Unicode mode."""
+    """Whether more than half of the letters are outside ASCII."""
     letters = [character for character in text if character.isalpha()]
     return sum(letter.isascii() for letter in letters) * 2 < len(letters)
 
 
 @dataclass(frozen=True)
 class Tokenizer:
-    """How a text becomes words; line breaks are ends of sentences.
+    """Splits a text into words; line breaks are ends of sentences.
 
-    Limits count before anything is cleaned away: ``max_bytes`` the bytes of the lines
-    in UTF-8, ``max_words`` what white space separates; line ends are free.
+    Limits apply to the raw text: ``max_bytes`` to the bytes of the lines in UTF-8,
+    ``max_words`` to words between white space; line ends are free.
 
     Words are runs of ASCII letters and digits in lower case or, with ``unicode``, runs
     of letters, digits and marks of any script, case-folded.  Stop words go before

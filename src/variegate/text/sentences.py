@@ -1,8 +1,7 @@
 """Texts cut into sentences, by offsets, in many scripts.
 
-syntok finds the ends of the sentences of a paragraph, but in a *shadow* of it: a string
-of the same length in which other scripts, abbreviations and closing quotes are written
-the way it expects.  Offsets are the same in both, so sentences are cut from the source.
+syntok finds the ends of sentences in a *shadow* of a paragraph: a string of the same
+length in which other scripts, abbreviations and closing quotes are rewritten for it.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ def _abbreviations(language: Language) -> re.Pattern[str]:
 
 
 def _lone(match: re.Match[str]) -> str:
-    """Leave of punctuation that stands alone only the sentence end in it."""
+    """Keep of isolated punctuation only the sentence end in it."""
     end = re.search(r"[.!?]", match[0])
     if end is None:
         return match[0]
@@ -78,7 +77,7 @@ def _capital(match: re.Match[str]) -> str:
 
 
 def _shadow(text: str, language: Language | None) -> str:
-    """Return a text of the same length as syntok likes to see it."""
+    """Return a text of the same length in the form that syntok expects."""
     shadow, code = text, None if language is None else language.code
     if language is not None:
         shadow = _abbreviations(language).sub(r"\1·", shadow)
@@ -154,11 +153,7 @@ def split_sentences(
 ) -> list[tuple[int, int]]:
     """Return the offsets ``(start, end)`` of the sentences of a text, in order.
 
-    Parameters
-    ----------
-    text : str
-    language : str, Language or None
-        Its abbreviations end no sentence.  All scripts work without it.
+    The abbreviations of a language end no sentence; all scripts work without one.
     """
     shadow = _shadow(text, as_language(language))
     return [
@@ -193,20 +188,19 @@ def _split_document(
 
 def _without_code(document: Document) -> str:
     """Return a text of the same length, a made-up name in place of each code span."""
-    pieces, last = [], 0
+    text = document.text
     for start, end in document.unbroken:
-        # A single letter before a full stop would be an initial, a digit is none.
+        # A single letter before a full stop would be an initial, a digit would not.
         name = "C" + "c" * (end - start - 1) if end - start > 1 else "7"
-        pieces += [document.text[last:start], name]
-        last = end
-    return "".join([*pieces, document.text[last:]])
+        text = text[:start] + name + text[end:]
+    return text
 
 
 def split_cluster(cluster: Cluster) -> list[Sentence]:
     """Return the sentences of all documents of a cluster, in order.
 
-    Headlines, headings, date lines and text that is not running are kept whole and
-    marked by their ``kind``.  Their ``position`` is that of the next body sentence.
+    Blocks of other kinds than body are kept whole; their ``position`` is that of the
+    next body sentence.
     """
     language = as_language(cluster.language)
     return [

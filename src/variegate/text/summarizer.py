@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from variegate._progress import Progress, ignore, part_of
+from variegate._progress import Progress, ignore
 from variegate._typing import IntArray, RandomState
 from variegate.application.base import (
     FamilyApplication,
@@ -31,11 +31,8 @@ from variegate.text.languages import language_of
 from variegate.text.summary import MarkedSentence, Summary
 from variegate.text.training_set import TRAINING, TrainingSet
 from variegate.text.words import CORPUS, CorpusFrequencies, used_only
-from variegate.tuning.family import as_omegas
 
-#: Of more sentences than this, only those of the highest quality are candidates.
-MAX_CANDIDATES = 1000
-
+MAX_CANDIDATES = 1000  # of more sentences, those of the highest quality
 SIMILARITIES = ("mkr", "cos")
 
 
@@ -51,21 +48,21 @@ class Summarizer(FamilyApplication):
     lam : float, default=1.0
         Weight of the margin; 0 is maximum likelihood.
     omega : float or several, default=1.0
-        What a missed sentence costs against one too many.  Of several, a model is
+        Cost of a missed sentence relative to one too many.  Of several, a model is
         learned for each, and :meth:`summarize` takes any value between them.
     similarity : {"mkr", "cos"}
         A learned combination of Gaussians and the cosine, or the cosine.
     features : {"full", "paper"}
         Quality features: see ``variegate.text.cluster_view``.
     budget : str or Budget
-        How long the training summaries are that people's are compared with.
+        Length of the training summaries.
     decoder : {"mbr", "greedy"}
-        How a summary is chosen: for the best expected agreement with samples (minimum
-        Bayes risk), or greedily by probability.
+        Whether to choose for the best expected agreement with samples (minimum Bayes
+        risk), or greedily by probability.
     consensus : {"rouge-1+2", "rouge-1"}
-        What the agreement of "mbr" is measured by: words, or also pairs of words.
+        Agreement of "mbr": of words and pairs of words, or of words.
     n_samples : int, default=500
-        Sets that a summary agrees with.
+        Samples of "mbr".
     l2, max_iter : as for ``LargeMarginDPP``
     corpus : sequence of str, optional
         Texts to weigh words by; by default the sentences of the cluster themselves.
@@ -74,17 +71,17 @@ class Summarizer(FamilyApplication):
         for the similarity.  It is not stored in a file.
     random_state : None, int or numpy.random.Generator
     search : {"greedy", "samples"}
-        Where "mbr" looks: sentences are added one by one, or the best of the samples
-        is taken, which need not fill a budget.
+        Of "mbr": sentences are added one by one, or the best of the samples is taken,
+        which need not fill a budget.
     verbose : bool, default=False
-        Whether ``fit`` says on standard error how far it is.
+        Whether ``fit`` prints its progress on standard error.
 
     Attributes
     ----------
     family_ : OmegaFamily
         The models; also as ``models_``, one for each of ``omegas_``, which is sorted.
     training_ : dict
-        Numbers of clusters and sentences, and how well the oracle summaries agree with
+        Numbers of clusters and sentences, and the agreement of oracle summaries with
         people's.
 
     Examples
@@ -107,6 +104,7 @@ class Summarizer(FamilyApplication):
         "search": SEARCHES,
         "consensus": CONSENSUS,
     }
+    _counted = ("clusters", "sentences")
     _sections: ClassVar[Mapping[str, Shape]] = {
         "training": TRAINING,
         "embedded": Flag(),
@@ -134,17 +132,15 @@ class Summarizer(FamilyApplication):
     ) -> Self:
         """Learn from clusters with reference summaries."""
         self._check_parameters()
-        progress = self._printing(progress)
         clusters = list(clusters)
-        n_steps = len(clusters) + len(as_omegas(self.omega))
+        reading, learning = self._progress_parts(progress, len(clusters))
         corpus = None if self.corpus is None else CorpusFrequencies.of(self.corpus)
-        training = TrainingSet.of(
-            clusters, _as_budget(self.budget), corpus, part_of(progress, 0, n_steps)
-        )
-        return self.fit_prepared(training, part_of(progress, len(clusters), n_steps))
+        budget = _as_budget(self.budget)
+        training = TrainingSet.of(clusters, budget, corpus, reading)
+        return self.fit_prepared(training, learning)
 
     def fit_prepared(self, training: TrainingSet, progress: Progress = ignore) -> Self:
-        """Learn from clusters that were made ready before, for several fits."""
+        """Learn from prepared clusters, for several fits."""
         self._check_parameters()
         kernel: Kernel = Linear()
         if self.similarity == "mkr":
@@ -175,17 +171,11 @@ class Summarizer(FamilyApplication):
         """Names of the quality features."""
         return feature_names(self.features)
 
-    def describe_training(self) -> str:
-        """Return the size of the training data and the best agreement, as text."""
-        check_is_fitted(self, "family_")
-        training = self.training_
+    def _oracle_text(self) -> str:
         return (
-            f"clusters: {training['n_clusters']:,}\n"
-            f"sentences: {training['n_sentences']:,}\n"
-            f"learned for ω = {', '.join(f'{omega:g}' for omega in self.omegas_)}\n"
             f"best choice of sentences within {_as_budget(self.budget).describe()}: "
-            f"ROUGE-1 F {training['oracle_rouge_1_f']:.3f}, "
-            f"ROUGE-2 F {training['oracle_rouge_2_f']:.3f}"
+            f"ROUGE-1 F {self.training_['oracle_rouge_1_f']:.3f}, "
+            f"ROUGE-2 F {self.training_['oracle_rouge_2_f']:.3f}"
         )
 
     def summarize(
@@ -203,14 +193,13 @@ class Summarizer(FamilyApplication):
         documents : sequence of Document or str
         budget : str or Budget, optional
             The most a summary may hold, such as ``"250w"``, ``"665c"`` or ``"5s"``; it
-            is filled as far as sentences fit.  By default the model decides how much
-            is worth saying.
+            is filled as far as sentences fit.  By default the model decides.
         omega : float, optional
             Below 1 precise and short, above 1 complete and long; between the values
             that were learned.  By default 1, or the nearest to it.
         language : str, optional
-            Of the documents; for abbreviations, words that say little, and pronouns.
-            "none" for one about which nothing is known; by default it is detected.
+            Of the documents; for abbreviations, function words and pronouns.  "none"
+            for a language without word lists; by default it is detected.
         random_state : None, int or numpy.random.Generator
             By default that of the model.
         """
@@ -227,13 +216,13 @@ class Summarizer(FamilyApplication):
         omega: float | None = None,
         random_state: RandomState = None,
     ) -> Summary:
-        """Summarize documents that were made ready before, for several calls."""
+        """Summarize a prepared cluster, for several calls."""
         check_is_fitted(self, "family_")
         self._check_parameters()
         if self.embedded_ != (self.embed is not None):
             raise ValueError(
-                "this model was learned with vectors of your own: set embed to what "
-                "gave them, as in Summarizer.load(path, embed=...)"
+                "this model was learned with vectors of your own: set embed to the "
+                "same function, as in Summarizer.load(path, embed=...)"
                 if self.embedded_
                 else "this model was learned without embed: learn again to use one"
             )
@@ -247,8 +236,9 @@ class Summarizer(FamilyApplication):
         places = np.array(view.candidates, dtype=np.intp)[rows]
         chosen = selection.among(places)
         taken = set(chosen.indices.tolist())
-        marginals = zip(places.tolist(), ensemble.marginals().tolist(), strict=True)
-        probability = dict(marginals)
+        probability = dict(
+            zip(places.tolist(), ensemble.marginals().tolist(), strict=True)
+        )
         marked = [
             MarkedSentence(sentence, probability.get(place), place in taken)
             for place, sentence in enumerate(view.sentences)
@@ -279,7 +269,7 @@ class Summarizer(FamilyApplication):
 
     @classmethod
     def load(cls, path: str | Path, embed: Embed | None = None) -> Self:
-        """Read a model that :meth:`save` wrote; ``embed`` as it was learned with."""
+        """Read a model that :meth:`save` wrote; ``embed`` as in training."""
         model = super().load(path)
         model.embed = embed
         return model

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from variegate.report.notebook import card, table
@@ -18,9 +19,7 @@ from variegate.text.layout import blocks_of, trim
 from variegate.text.words import count_spaced_words
 
 _OF_SENTENCES = ("start", "end", "text", "kind")
-
-#: A sentence is shaded by how many of these its probability reaches.
-_SHADES = (0.01, 0.05, 0.2, 0.5)
+_SHADES = (0.01, 0.05, 0.2, 0.5)  # probabilities from which sentences are shaded darker
 
 
 @dataclass(frozen=True)
@@ -31,9 +30,9 @@ class MarkedSentence:
     ----------
     sentence : Sentence
     probability : float or None
-        That a set drawn from the model holds it.  None where it was not a candidate: a
-        headline, a date line, not running text, a repetition, a fragment, or of too low
-        a quality among too many.
+        That a set drawn from the model holds it.  None for other sentences than
+        candidates: a headline, a date line, not running text, a repetition, a fragment,
+        or of too low a quality among too many.
     chosen : bool
     """
 
@@ -48,15 +47,13 @@ class Summary:
 
     Attributes
     ----------
-    documents : the documents that were summarized
-    marked : every sentence of theirs, in reading order
+    documents : sequence of Document
+    marked : all their sentences, in reading order
     budget : str or None
     omega : float
-    language : str or None
-        As given or detected.
+    language : str or None, as given or detected
     selection : Selection
-        Which of ``marked`` were chosen, and why the search ended: its ``stop_reason``,
-        ``gap`` and ``is_optimal``.
+        Of ``marked``, with its ``stop_reason``, ``gap`` and ``is_optimal``.
     """
 
     documents: Sequence[Document]
@@ -90,12 +87,10 @@ class Summary:
         if self.budget is not None:
             facts["budget"] = self.budget
         rows = []
-        for entry in self.marked:
-            if entry.chosen:
-                name = self.documents[entry.sentence.document].id
-                probability = entry.probability
-                shown = "" if probability is None else percent(probability)
-                rows.append([entry.sentence.plain, name, shown])
+        for one in filter(attrgetter("chosen"), self.marked):
+            name = self.documents[one.sentence.document].id
+            shown = "" if one.probability is None else percent(one.probability)
+            rows.append([one.sentence.plain, name, shown])
         chosen = table(["sentence", "document", "probability"], rows)
         title = f"Summary: {len(rows):,} of {len(self.marked):,} sentences"
         return card(title, facts, chosen)
@@ -103,9 +98,8 @@ class Summary:
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON.
 
-        ``documents`` holds the text of each document as it was read, and ``start`` and
-        ``end`` of a sentence are offsets into it: of Markdown and HTML, the source has
-        others.
+        ``start`` and ``end`` of a sentence are offsets in the plain text of its
+        document, not in the source of Markdown and HTML.
         """
         return {
             "summary": self.text,
@@ -131,7 +125,7 @@ class Summary:
 
 
 class _Piece(NamedTuple):
-    """Some text: a sentence if it has a note, and one of the summary if a number."""
+    """Text: a sentence if it has a note, of the summary if it has a number."""
 
     text: str
     note: str = ""
@@ -140,7 +134,7 @@ class _Piece(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """A paragraph or heading by its tag, or without one the space between them."""
+    """A paragraph or heading with its tag, or the space between them without one."""
 
     pieces: Sequence[_Piece]
     tag: str = ""
@@ -148,11 +142,11 @@ class _Block(NamedTuple):
 
 
 def html_report(summary: Summary, title: str = "Summary") -> str:
-    """Return a page with the summary and, below it, the documents it comes from.
+    """Return a page with the summary and, below it, the whole documents.
 
     In the documents the chosen sentences are marked, and all candidates are shaded by
-    the probability that a set drawn from the model holds them.  Every character of the
-    documents is on the page, in order; it loads nothing.  Write it as UTF-8.
+    the probability that a set drawn from the model holds them.  The page loads nothing.
+    Write it as UTF-8.
     """
     language = as_language(summary.language)
     edges = [f"{100 * edge:g}" for edge in _SHADES]

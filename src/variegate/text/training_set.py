@@ -23,8 +23,7 @@ from variegate.text.languages import as_language
 from variegate.text.rouge import Rouge, mean_scores
 from variegate.text.words import CorpusFrequencies, count_words, words
 
-#: The schema of a training set in a model file.
-TRAINING = Record(
+TRAINING = Record(  # of a model file
     {
         **dict.fromkeys(("n_clusters", "n_sentences"), COUNT),
         **dict.fromkeys(("oracle_rouge_1_f", "oracle_rouge_2_f"), Number(least=0)),
@@ -34,9 +33,9 @@ TRAINING = Record(
 
 @dataclass(frozen=True, eq=False)
 class TrainingSet:
-    """Clusters, and the sentences that agree best with people's summaries of them.
+    """Clusters, and the candidates that agree best with people's summaries, sorted.
 
-    Targets are sorted candidate numbers; the corpus is what words are weighed by.
+    The corpus weighs words.
     """
 
     views: list[ClusterView]
@@ -63,7 +62,7 @@ class TrainingSet:
                 )
             if not any(words(reference) for reference in references):
                 raise ValueError(f"{name} has no reference summary")
-        views, targets = [], []
+        training = cls([], [], corpus)
         for number, cluster in enumerate(clusters):
             view = ClusterView.of(cluster, corpus)
             if budget.costs(view.texts).min() > budget.limit:
@@ -71,10 +70,10 @@ class TrainingSet:
                     f"{_name(number, cluster)}: no sentence fits the budget of "
                     f"{budget.describe()}"
                 )
-            views.append(view)
-            targets.append(oracle_summary(view, budget))
+            training.views.append(view)
+            training.targets.append(oracle_summary(view, budget))
             progress("fitting", number + 1, len(clusters))
-        return cls(views, targets, corpus)
+        return training
 
     def __len__(self) -> int:
         return len(self.views)
@@ -85,7 +84,7 @@ class TrainingSet:
         return [_name(i, view.cluster) for i, view in enumerate(self.views)]
 
     def describe(self) -> dict[str, float]:
-        """Return its size, and how well the oracle summaries agree with people's."""
+        """Return the size, and the agreement of oracle summaries with people's."""
         rouge = Rouge(n=(1, 2), unicode=True, digits=None)
         scores = mean_scores(
             rouge.score("\n".join(view.texts[i] for i in it), view.cluster.references)
@@ -106,10 +105,9 @@ def _name(number: int, cluster: Cluster) -> str:
 def oracle_summary(view: ClusterView, budget: Budget) -> IntArray:
     """Return the candidates, sorted, that a greedy search for agreement chooses.
 
-    Agreement is the sum of the F-scores of words and of pairs of words (ROUGE-1 F and
-    ROUGE-2 F, as fractions).  On the clusters it was tried on, that gave a higher
-    ROUGE-1 F than ROUGE-1 F alone, which stops early.  The search ends where agreement
-    would fall, or when nothing fits the budget.
+    Agreement is the sum of ROUGE-1 F and ROUGE-2 F, as fractions: with ROUGE-1 F alone
+    a search stops earlier, at a lower ROUGE-1 F.  It ends where agreement would fall,
+    or when nothing fits the budget.
     """
     references = [words(reference) for reference in view.cluster.references]
     if not any(references):

@@ -18,7 +18,7 @@ from variegate._typing import FloatArray
 from variegate.files.model_format import COUNT
 from variegate.files.schema import MapOf, Record
 
-#: For character classes: letters of Chinese and Japanese, Thai, Lao, Burmese, Khmer.
+# For character classes: letters of Chinese and Japanese, Thai, Lao, Burmese, Khmer.
 UNSPACED = (
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e50-\u0e59\u0e81-\u0edf\u1000-\u1049\u1050-\u109f"
     "\u1780-\u17d3\u17d7\u17dc-\u17e9\u3005-\u3007\u3041-\u309f\u30a1-\u30fa"
@@ -26,10 +26,9 @@ UNSPACED = (
     "\U00020000-\U0003ffff"
 )
 
-#: For character classes: marks that end sentences and nothing else, beside those of
-#: ASCII.  All have the property ``Sentence_Break=STerm`` of Unicode (UAX #29).
-#: Armenian, Arabic, Urdu, Devanagari and its kin, Burmese, Amharic, Khmer, and the wide
-#: marks of Chinese and Japanese.  Thai and Lao have none.
+# For character classes: marks outside ASCII that only end sentences, with the property
+# ``Sentence_Break=STerm`` of Unicode (UAX #29): Armenian, Arabic, Urdu, Devanagari and
+# its kin, Burmese, Amharic, Khmer, and wide marks.  Thai and Lao have none.
 ENDS = (
     "\u0589\u061e\u061f\u06d4\u0964\u0965\u104b\u1362\u1367\u1368\u17d4\u17d5"
     "\u3002\ufe12\ufe15\ufe16\uff01\uff1f\uff61"
@@ -47,15 +46,12 @@ _ENDS_SENTENCE = re.compile(
 
 
 def ends_sentence(text: str) -> bool:
-    """Whether a text ends as a sentence does, in any script that marks it."""
+    """Whether a text ends with the mark of a sentence end, in any script."""
     return _ENDS_SENTENCE.search(text[-20:]) is not None
 
 
 def count_spaced_words(text: str) -> int:
-    """Count words as a budget does.
-
-    Between spaces; in scripts without them, every letter with its marks is a word.
-    """
+    """Count words between spaces, or letters in scripts without spaces."""
     if _AN_UNSPACED.search(text) is None:
         return len(text.split())
     count = 0
@@ -68,10 +64,7 @@ def count_spaced_words(text: str) -> int:
 
 @cache
 def _patterns() -> tuple[Any, Any]:
-    """Return the patterns of a word, and of a letter with its marks.
-
-    Marks belong to words: the vowel signs of Hindi, the points of Hebrew and Arabic.
-    """
+    """Return the patterns of a word, with its marks, and of a letter with its marks."""
     try:
         import regex  # type: ignore[import-untyped]
     except ImportError as error:
@@ -84,8 +77,8 @@ def _patterns() -> tuple[Any, Any]:
 def words(text: str) -> list[str]:
     """Return the words of a text in lower case, in any script.
 
-    Scripts without spaces between words (Chinese, Japanese, Thai, Lao, Burmese, Khmer)
-    give pairs of neighbouring letters, as is usual where there is no dictionary.
+    In scripts without spaces between words (Chinese, Japanese, Thai, Lao, Burmese,
+    Khmer) they are pairs of neighbouring letters.
     """
     word, letter = _patterns()
     found: list[str] = word.findall(unicodedata.normalize("NFC", text).lower())
@@ -101,10 +94,7 @@ def words(text: str) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class WordCounts:
-    """Counts of each word, or other unit, in each sentence.
-
-    The matrix is (sentences, words); the vocabulary has the column of each word.
-    """
+    """Counts (sentences, words), and a vocabulary with the column of each word."""
 
     matrix: sparse.csr_array
     vocabulary: dict[Any, int]
@@ -165,8 +155,8 @@ def word_weights(
 ) -> FloatArray:
     """Return the inverse document frequency of each word.
 
-    ``log((n + 1) / (df + 1)) + 1`` of a corpus, so that words it lacks have a weight
-    too; ``log(n / df)`` of the sentences without one.  Ignored words weigh zero.
+    ``log((n + 1) / (df + 1)) + 1`` of a corpus, also for words that it lacks; without
+    one, ``log(n / df)`` of the sentences.  Ignored words weigh zero.
     """
     if corpus is None:
         n_sentences, n_words = counts.matrix.shape
@@ -177,9 +167,8 @@ def word_weights(
         for word, column in counts.vocabulary.items():
             known = corpus.counts.get(word, 0)
             weights[column] += np.log((corpus.n_texts + 1) / (known + 1))
-    for word in ignored:
-        if word in counts.vocabulary:
-            weights[counts.vocabulary[word]] = 0.0
+    columns = [counts.vocabulary[word] for word in ignored if word in counts.vocabulary]
+    weights[columns] = 0.0
     return np.asarray(weights)
 
 
