@@ -8,16 +8,13 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from variegate._typing import FloatArray, IntArray
 from variegate._validation import check_choice, check_count, check_number
 from variegate.baselines import METHODS, select
-
-if TYPE_CHECKING:
-    from variegate.integrations.learned_models import LearnedChooser
 
 RELEVANCES = ("score", "rank")
 _WITHOUT_DIVERSITY = ("top", "max-min", "random")  # methods without a trade-off
@@ -33,20 +30,19 @@ def count_words(text: str) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """Documents as a retriever hands them over, best first.
+    """Documents as a retriever returns them, best first.
 
     Attributes
     ----------
     texts : sequence of str
     scores : sequence of float or None
-        Those of the retriever, larger is better; None for a document without one.
+        Larger is better; None for a document without a score.
     embeddings : sequence of vectors or None
-        None for a document that does not have one with it.
+        None for a document without an embedding.
     metadata : sequence of dict, optional
-        Where the columns of a learned model are looked for.
+        Has the columns of a learned model.
     embed : callable, optional
-        From a list of places to the embeddings of these documents, for those without
-        one.
+        From a list of places to the embeddings of these documents, for those without.
     hint : str
         How to get embeddings, for the message about documents without one.
     """
@@ -61,14 +57,14 @@ class Found:
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """The documents that are chosen among.
+    """The documents to choose from.
 
     Attributes
     ----------
     places : array of shape (N,)
-        Which of the documents that were found these are, best first.
+        Places of the candidates among the documents that were found, best first.
     scores : array of shape (N,), or None
-        As the retriever gave them; None where it gave none.
+        Scores of the retriever; None if it gave none.
     embeddings : array of shape (N, D)
     tokens : array of shape (N,)
         At least one for each.
@@ -83,11 +79,6 @@ class Candidates:
 
     def __len__(self) -> int:
         return len(self.places)
-
-    @property
-    def by_place(self) -> FloatArray:
-        """A relevance that falls from 1 to 0 in equal steps, best first."""
-        return np.linspace(1.0, 0.0, len(self)) if len(self) > 1 else np.ones(len(self))
 
     @property
     def standard_scores(self) -> FloatArray | None:
@@ -169,12 +160,14 @@ class ContextSelector:
     def __post_init__(self) -> None:
         check_count("fetch_k", self.fetch_k)
         self._checked_k(self.k)
-        if self.budget is not None:
-            check_number("budget", self.budget, positive=True)
         check_choice("relevance", self.relevance, RELEVANCES)
-        count = self.count_tokens
-        if count is not None and not callable(count):
-            raise ValueError(f"count_tokens must be a function, got {count!r}")
+        for name in ("budget", "omega"):
+            if getattr(self, name) is not None:
+                check_number(name, getattr(self, name), positive=True)
+        if self.count_tokens is not None and not callable(self.count_tokens):
+            raise ValueError(
+                f"count_tokens must be a function, got {self.count_tokens!r}"
+            )
         if self.model is None:
             self._check_method()
         else:
@@ -217,8 +210,6 @@ class ContextSelector:
                 "relevance is of methods that learn nothing: a model goes by the "
                 "columns it was learned with, 'place' for the rank"
             )
-        if self.omega is not None:
-            check_number("omega", self.omega, positive=True)
         if not isinstance(self.model, str | Path):
             _ = self._learned  # raises where it is not a model
 
@@ -298,7 +289,7 @@ class ContextSelector:
         by_rank = self.relevance == "rank" or candidates.scores is None
         return select(
             candidates.embeddings,
-            candidates.by_place if by_rank else candidates.scores,
+            np.linspace(1.0, 0.0, len(candidates)) if by_rank else candidates.scores,
             len(candidates) if k is None else k,
             self.method or "dpp",
             trade_off=0.5 if self.diversity is None else self.diversity,
@@ -308,7 +299,7 @@ class ContextSelector:
         )
 
     @cached_property
-    def _learned(self) -> LearnedChooser:
+    def _learned(self) -> Callable[..., IntArray]:
         from variegate.integrations.learned_models import as_chooser
 
         return as_chooser(self.model)
@@ -348,17 +339,16 @@ def _embeddings(found: Found, places: IntArray) -> FloatArray:
                 f"the embedder made {len(made)} embeddings of {len(missing)} documents"
             )
         vectors |= dict(zip(missing, made, strict=True))
-    rows: list[FloatArray] = []
-    for place, vector in vectors.items():
-        row = _vector(vector, place)
-        if rows and len(row) != len(rows[0]):
+    rows = {place: _vector(vector, place) for place, vector in vectors.items()}
+    first = len(rows[int(places[0])])
+    for place, row in rows.items():
+        if len(row) != first:
             raise ValueError(
-                f"embeddings are of different lengths: {len(rows[0])} numbers in "
-                f"document {places[0]}, {len(row)} in document {place}; all of them "
-                "must come from one embedder"
+                f"embeddings are of different lengths: {first} numbers in document "
+                f"{places[0]}, {len(row)} in document {place}; all of them must come "
+                "from one embedder"
             )
-        rows.append(row)
-    return np.array(rows)
+    return np.array(list(rows.values()))
 
 
 def _vector(vector: Any, place: int) -> FloatArray:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -30,14 +30,13 @@ COLUMNS = ("score", "standard_score", "place", "tokens", "embedding")
 #: The column of costs has a name of its own, as tokens may be a quality too.
 _COST = "tokens to pay"
 
-#: From candidates, k, budget and omega to numbers of candidates in the order of choice.
-LearnedChooser: TypeAlias = Callable[
-    [Candidates, int | None, float | None, float | None], IntArray
-]
 
+def as_chooser(model: Any) -> Callable[..., IntArray]:
+    """Return the chooser of a model, or of the model in a file.
 
-def as_chooser(model: Any) -> LearnedChooser:
-    """Return the chooser of a model, or of the one in a file."""
+    It takes candidates, k, budget and omega, and returns numbers of candidates in the
+    order of choice.
+    """
     if isinstance(model, str | Path):
         if not Path(model).is_file():
             raise ValueError(f"there is no model file {model}")
@@ -94,16 +93,15 @@ def _choose_by_score(
             "this model was learned for one omega: learn a TableSelector to choose "
             "among several"
         )
-    scores = _needed(candidates.scores, "score")
-    costs = candidates.tokens
+    scores, costs = _needed(candidates.scores, "score"), candidates.tokens
     ground_set = GroundSet(scores[:, None], candidates.embeddings, costs=costs)
-    k = None if k is None else min(k, len(candidates))
+    n_affordable = len(candidates)
     if budget is not None:
         limit = Constraint(None, budget, costs)
         n_affordable = int(limit.affords(np.cumsum(np.sort(limit.costs))).sum())
-        k = None if k is None else min(k, n_affordable)
-        if n_affordable == 0:
-            return np.zeros(0, dtype=np.intp)
+    if n_affordable == 0:
+        return np.zeros(0, dtype=np.intp)
+    k = None if k is None else min(k, n_affordable)
     chosen = model.predict([ground_set], k=k, budget=budget)[0]
     return ranked(model.ensemble(ground_set), chosen)
 
@@ -113,10 +111,9 @@ def training_table(
     chosen: Iterable[Sequence[int]],
     metadata: Sequence[str] = (),
 ) -> pa.Table:
-    """Return a table to learn from: documents found for queries, and which were good.
+    """Return a table to learn from: documents found for queries, and the good ones.
 
-    The same code fills its columns and those of documents to choose from, so that a
-    model sees in use what it has learned from.
+    Its columns are those of the documents that the model later chooses from.
 
     Parameters
     ----------
@@ -124,19 +121,18 @@ def training_table(
         Documents found for each query: ``candidates(...)`` of a part of a pipeline, or
         of a :class:`~variegate.integrations.ContextSelector`.
     chosen : iterable of sequences of int
-        For each query, the places of the documents that belong into the context, among
-        those that the retriever handed over (``Candidates.places``).
+        For each query, the places (``Candidates.places``) of the documents that belong
+        in the context.
     metadata : sequence of str
-        Names of metadata to have as columns too.
+        Names of metadata to add as columns.
 
     Returns
     -------
     Arrow table
-        With ``query`` (the group), ``chosen`` (the label), ``score`` as the retriever
-        gave it, ``standard_score`` (less the mean of its query, over the standard
-        deviation there: comparable between retrievers), ``place`` (1 is the best),
-        ``tokens``, ``embedding`` and the metadata.  Scores are left out where there
-        are none.
+        With ``query`` (the group), ``chosen`` (the label), ``score`` of the retriever,
+        ``standard_score`` (less the mean of its query, over the standard deviation
+        there: comparable between retrievers), ``place`` (1 is the best), ``tokens``,
+        ``embedding`` and the metadata.  Without scores, neither of them is a column.
 
     Examples
     --------
@@ -188,38 +184,34 @@ def _column(name: str, lists: Sequence[Candidates]) -> Any:
     """Return a column of a table, for all candidates of the lists."""
     import pyarrow as pa
 
-    if name == "embedding":
-        vectors = [vector.tolist() for one in lists for vector in one.embeddings]
-        return pa.array(vectors, pa.list_(pa.float64()))
+    kind = pa.list_(pa.float64()) if name == "embedding" else None
+    return pa.array([value for one in lists for value in _values(name, one)], kind)
+
+
+def _values(name: str, candidates: Candidates) -> Iterable[Any]:
+    """Return a value for each candidate: its own, or one of its metadata."""
     if name in COLUMNS:
-        return pa.array(np.concatenate([_numbers(name, one) for one in lists]))
-    values = []
-    for one in lists:
-        for place, known in zip(one.places.tolist(), one.metadata, strict=True):
-            if name not in known:
-                raise ValueError(
-                    f"the model has a column {name!r}, which is not in the metadata of "
-                    f"document {place}; documents themselves have "
-                    f"{', '.join(COLUMNS)}"
-                )
-            values.append(known[name])
-    return pa.array(values)
+        own = {
+            "score": candidates.scores,
+            "standard_score": candidates.standard_scores,
+            "place": np.arange(1.0, len(candidates) + 1.0),
+            "tokens": candidates.tokens,
+            "embedding": candidates.embeddings,
+        }
+        return _needed(own[name], name)
+    for place, known in zip(candidates.places, candidates.metadata, strict=True):
+        if name not in known:
+            raise ValueError(
+                f"the model has a column {name!r}, which is not in the metadata of "
+                f"document {place}; documents themselves have {', '.join(COLUMNS)}"
+            )
+    return [known[name] for known in candidates.metadata]
 
 
-def _numbers(name: str, candidates: Candidates) -> FloatArray:
-    columns = {
-        "score": candidates.scores,
-        "standard_score": candidates.standard_scores,
-        "place": np.arange(1.0, len(candidates) + 1.0),
-        "tokens": candidates.tokens,
-    }
-    return _needed(columns[name], name)
-
-
-def _needed(scores: FloatArray | None, name: str) -> FloatArray:
-    if scores is None:
+def _needed(values: FloatArray | None, name: str) -> FloatArray:
+    if values is None:
         raise ValueError(
             f"the model goes by {name!r}, and the documents have no scores: use a "
             "retriever that gives scores, as in training"
         )
-    return scores
+    return values
