@@ -705,7 +705,7 @@ def test_files_of_columns(refused, tmp_path, content, message):
         (select("train.parquet", "--trade-off", "2"), "2.0 is not in the range 0.0<=x"),
         (
             ["select", "train.parquet", *METHOD, "--budget", "9", "-o", "x.parquet"],
-            "--budget needs --cost, the column of costs",
+            "a budget needs --cost, the column of costs",
         ),
         (
             ["select", "train.parquet", *METHOD, "--omega", "1", "-o", "x.parquet"],

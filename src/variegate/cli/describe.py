@@ -11,7 +11,7 @@ from variegate.cli import options, output
 
 @click.command(epilog="\b\nvariegate describe model.json --png weights.png")
 @click.argument("model", type=options.FILE)
-@options.output_option("--png", help="Draw the weights of quality and kernel.")
+@options.output_option("--png FILE", "Draw the weights of quality and kernel.")
 @options.FORCE
 @options.JSON
 def describe(model: Path, png: Path | None, force: bool, as_json: bool) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,19 +12,15 @@ import click
 
 from variegate.application.table_defaults import UNTRAINED
 from variegate.cli import options, output
-from variegate.cli.cluster import (
-    ClusterChoice,
-    cluster_options,
-    note_unreadable,
-    refuse_on_cluster,
-    working,
-)
+from variegate.cli.cluster import Cluster, cluster_options, note_unreadable
+from variegate.cli.options import option
 from variegate.report.terminal import columns
 
 if TYPE_CHECKING:
     from variegate.tables.evaluation import Evaluation, Interval
-    from variegate.tables.selector import TableSelector
     from variegate.tables.table import Table
+
+_OF_THE_FIRST = "  [default: that of the first model]"
 
 #: Columns of the first table that is printed.
 _SCORES = {"precision": "precision", "recall": "recall", "f": "F", "size": "rows"}
@@ -52,44 +49,31 @@ def _count(value: str) -> int | str:
     "variegate evaluate test/ --model model.json --cluster tcp://10.0.0.1:8786"
 )
 @click.argument("table", type=options.PATH)
-@click.option(
-    "--model", "models", type=options.FILE, multiple=True, required=True,
-    metavar="FILE", help="Model of 'variegate fit'. Repeat to compare several.",
+@options.model_option(
+    "Model of 'variegate fit'. Repeat to compare several.",
+    multiple=True, required=True, name="models",
 )  # fmt: skip
-@click.option(
-    "--omega", type=options.POSITIVE, metavar="W", help="Omega of the models.",
+@options.OMEGA
+@option(
+    "--train TABLE", "Labelled table to train logistic regression and gradient "
+    "boosting on, for comparison.", options.PATH,
 )  # fmt: skip
-@click.option(
-    "--train", type=options.PATH, metavar="TABLE",
-    help="Labelled table to train logistic regression and gradient boosting on, for "
-    "comparison.",
+@option(
+    "--methods A,B,...", "Untrained methods to compare with, or none.",
+    options.NAMES, default=",".join(UNTRAINED),
 )  # fmt: skip
-@click.option(
-    "--methods", type=options.NAMES, default=",".join(UNTRAINED), show_default=True,
-    metavar="A,B,...", help="Untrained methods to compare with, or none.",
-)  # fmt: skip
-@click.option(
-    "--relevance", metavar="COLUMN",
-    help="Column of relevance, for untrained methods.  [default: that of the first "
-    "model, or its first quality column]",
-)  # fmt: skip
-@click.option(
-    "--k", type=options.Parsed("count", _count), metavar="N",
-    help="Rows to choose from each group, or 'wanted' for as many as are labelled 1.",
+@options.role_option(
+    "relevance", "  [default: that of the first model, or its first quality column]"
+)
+@option(
+    "--k N", "Rows to choose from each group, or 'wanted' for as many as are labelled "
+    "1.", options.Parsed("count", _count),
 )  # fmt: skip
 @options.BUDGET
-@click.option(
-    "--cost", metavar="COLUMN",
-    help="Column of costs, for --budget.  [default: that of the first model]",
-)  # fmt: skip
+@options.role_option("cost", _OF_THE_FIRST)
 @options.TRADE_OFF
-@options.empty_groups(
-    help="Treatment of groups without a chosen row.  [default: that of the first model]"
-)
-@click.option(
-    "--label", metavar="COLUMN",
-    help="Column with 1 in chosen rows.  [default: that of the first model]",
-)  # fmt: skip
+@options.empty_groups(f"Treatment of groups without a chosen row.{_OF_THE_FIRST}")
+@options.role_option("label", _OF_THE_FIRST)
 @options.SEPARATOR
 @options.MEMORY
 @options.JOBS
@@ -100,7 +84,7 @@ def evaluate(
     models: tuple[Path, ...],
     train: Path | None,
     separator: str | None,
-    cluster: ClusterChoice | None,
+    cluster: Cluster,
     as_json: bool,
     **given: Any,
 ) -> None:
@@ -117,22 +101,32 @@ def evaluate(
         raise click.UsageError(
             f"{table} is what is judged by: name another table for --train"
         )
-    if cluster is not None:
-        refuse_on_cluster()
-    parameters = {name: given.pop(name) for name in ("memory", "n_jobs")}
-    roles = {role: given.pop(role) for role in ("label", "cost")}
-    first, *others = _load(models, cluster is not None, parameters, roles)
+    cluster.refuse()
+    if cluster and len(models) > 1:
+        raise click.UsageError(
+            "a cluster judges one --model at a time: give one, or leave out "
+            "--cluster or --workers"
+        )
+    if len(set(models)) < len(models):
+        raise click.UsageError("a model cannot be compared with itself: name each once")
+    machine = given.pop("memory"), given.pop("n_jobs")
+    selectors = [options.load_selector(path, *machine) for path in models]
+    # All take the roles of columns of the first.
+    columns = selectors[0].columns_
+    label, cost = given.pop("label") or columns.label, given.pop("cost") or columns.cost
+    first, *others = [s.with_columns(columns.group, label, cost) for s in selectors]
     if given["methods"] == ("none",):
         given["methods"] = ()
-    given["name"] = str(models[0])
-    given["others"] = dict(zip(map(str, models[1:]), others, strict=True))
-    skip = cluster is not None and cluster.skip_unreadable
+    skip = cluster.skip_unreadable
     with output.notes():
-        given["train"] = train and _training_table(train, separator)
+        rival_table = train and _training_table(train, separator)
         source = options.open_table(table, separator, skip)
-        with working(cluster) as (engine, progress):
+        with cluster.working() as (engine, progress):
             result = first.evaluate(
                 source,
+                train=rival_table,
+                name=str(models[0]),
+                others=dict(zip(map(str, models[1:]), others, strict=True)),
                 engine=engine,
                 progress=progress,
                 skip_unreadable=skip,
@@ -144,40 +138,12 @@ def evaluate(
                 f"judged by {result.n_groups:,} of {result.n_in_all:,} groups, drawn "
                 "at random"
             )
-    is_known = given["relevance"] is not None or first.columns_.relevance is not None
+    is_known = given["relevance"] is not None or columns.relevance is not None
     # Not before, so that errors are one line.
     guessed = first.default_relevance() if given["methods"] and not is_known else None
     if guessed is not None:
         output.note(f"untrained methods go by {guessed!r}; --relevance names another")
-    if as_json:
-        output.echo_json(_numbers(result))
-        return
-    output.say(_as_text(result))
-    if train is None:
-        output.say(
-            "\n--train TABLE adds rivals whose relevance scikit-learn learns from a "
-            "labelled table"
-        )
-
-
-def _load(
-    models: Sequence[Path],
-    is_on_cluster: bool,
-    parameters: Mapping[str, int],
-    roles: Mapping[str, str | None],
-) -> list[TableSelector]:
-    """Load models, all with the roles of columns of the first."""
-    if is_on_cluster and len(models) > 1:
-        raise click.UsageError(
-            "a cluster judges one --model at a time: give one, or leave out "
-            "--cluster or --workers"
-        )
-    if len(set(map(str, models))) < len(models):
-        raise click.UsageError("a model cannot be compared with itself: name each once")
-    selectors = [options.load_selector(path, **parameters) for path in models]
-    columns = selectors[0].columns_
-    label, cost = roles["label"] or columns.label, roles["cost"] or columns.cost
-    return [one.with_columns(columns.group, label, cost) for one in selectors]
+    output.say_result(as_json, _numbers(result), partial(_as_text, result, train))
 
 
 def _training_table(path: Path, separator: str | None) -> Table:
@@ -214,7 +180,7 @@ def _numbers(result: Evaluation) -> dict[str, Any]:
     }
 
 
-def _as_text(result: Evaluation) -> str:
+def _as_text(result: Evaluation, train: Path | None) -> str:
     from variegate.tables.evaluation import NEAR_COPY
 
     over_rows, diversities = result.over_rows(), result.diversities()
@@ -242,6 +208,11 @@ def _as_text(result: Evaluation) -> str:
         "similarity: mean cosine of two chosen rows of a group\n"
         f"near copies: share of rows with a cosine above {NEAR_COPY} to another"
     )
+    if train is None:
+        parts.append(
+            "--train TABLE adds rivals whose relevance scikit-learn learns from a "
+            "labelled table"
+        )
     return "\n\n".join(parts)
 
 

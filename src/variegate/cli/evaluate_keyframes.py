@@ -11,6 +11,7 @@ import click
 
 from variegate._typing import FloatArray
 from variegate.cli import options, output
+from variegate.cli.options import option
 from variegate.cli.progress import show_progress, video_note
 from variegate.report.terminal import columns
 from variegate.report.wording import shortened
@@ -35,20 +36,14 @@ _Choice = tuple[str, list[FloatArray]]
 )
 @click.argument("chosen", type=options.PATH)
 @click.argument("users", nargs=-1, type=options.PATH, metavar="USER...")
-@click.option(
-    "--video", type=options.PATH, metavar="FILE",
-    help="Video that the tables are about.",
+@option("--video FILE", "Video that the tables are about.", options.PATH)
+@option(
+    "--matching", "Pair as many frames as possible, or one after the other as VSUMM "
+    "does.", get_args(Matching), default="maximum",
 )  # fmt: skip
-@click.option(
-    "--matching", type=click.Choice(get_args(Matching)), default="maximum",
-    show_default=True,
-    help="Pair as many frames as possible, or one after the other as VSUMM does.",
-)  # fmt: skip
-@click.option(
-    "--threshold", metavar="D",
-    type=options.NumberType(min=0.0, max=2.0, min_open=True),
-    default=THRESHOLD, show_default=True,
-    help="Largest difference of hue histograms of frames that match, from 0 to 2.",
+@option(
+    "--threshold D", "Largest difference of hue histograms of frames that match, from "
+    "0 to 2.", options.NumberType(min=0.0, max=2.0, min_open=True), default=THRESHOLD,
 )  # fmt: skip
 @options.JSON
 def evaluate_keyframes(
@@ -118,13 +113,20 @@ def _choices(
     shown = _shown(video, tables) if video is not None and tables else {}
     choices: dict[Path, list[_Choice]] = {}
     for path in paths:
-        if path in tables:
-            choices[path] = _of_table(path, tables[path], shown)
-        else:
+        if path.is_dir():
             pictures = [hue_histogram(image) for _, image in read_pictures(path)]
             choices[path] = [(str(path), pictures)]
-    system = choices[chosen][0][1]
-    return system, [one for path in dict.fromkeys(users) for one in choices[path]]
+            continue
+        choices[path] = [
+            # Two times may be of one frame.
+            (
+                f"{path}: {user}" if user else str(path),
+                list(dict(shown[time] for time in times).values()),
+            )
+            for user, times in tables[path].items()
+        ]
+    people = [one for path in dict.fromkeys(users) for one in choices[path]]
+    return choices[chosen][0][1], people
 
 
 def _shown(
@@ -132,18 +134,18 @@ def _shown(
 ) -> dict[float, tuple[int, FloatArray]]:
     """Return the number of the frame at each time, and its histogram."""
     times = {
-        moment: path
+        time: path
         for path, users in tables.items()
         for chosen in users.values()
-        for moment in chosen
+        for time in chosen
     }
     with (
         output.notes(TruncatedVideoWarning),
         show_progress(shortened(video.name, 30), video_note()) as progress,
     ):
         shown = {
-            moment: (frame.number, hue_histogram(frame.image))
-            for moment, frame in frames_at(video, times, progress)
+            time: (frame.number, hue_histogram(frame.image))
+            for time, frame in frames_at(video, times, progress)
         }
         late = min(times.keys() - shown.keys(), default=None)
         if late is not None:
@@ -153,29 +155,13 @@ def _shown(
     return shown
 
 
-def _of_table(
-    path: Path,
-    users: Mapping[str, Sequence[float]],
-    shown: Mapping[float, tuple[int, FloatArray]],
-) -> list[_Choice]:
-    choices = []
-    for user, times in users.items():
-        # Two times may be of one frame.
-        frames = dict(shown[moment] for moment in times)
-        label = f"{path}: {user}" if user else str(path)
-        choices.append((label, list(frames.values())))
-    return choices
-
-
 def _score_table(
     rows: Sequence[tuple[str, int, KeyframeScore]], mean: KeyframeScore
 ) -> str:
     cells: list[tuple[str, ...]] = [
         ("user", "frames", "precision", "recall", "F", "CUSa", "CUSe")
     ]
-    every = [(label, str(count), score) for label, count, score in rows]
-    if len(rows) > 1:
-        every.append(("mean", "", mean))
-    for label, count, score in every:
-        cells.append((label, count, *(f"{value:.3f}" for value in score)))
+    means = [("mean", "", mean)] if len(rows) > 1 else []
+    for label, count, score in [*rows, *means]:
+        cells.append((label, str(count), *(f"{value:.3f}" for value in score)))
     return columns(cells, numbers=range(1, len(cells[0])))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,21 +11,11 @@ import click
 
 from variegate.application.table_defaults import EMPTY_GROUPS, KERNELS, LAM
 from variegate.cli import options, output
-from variegate.cli.cluster import (
-    ClusterChoice,
-    cluster_options,
-    note_unreadable,
-    refuse_on_cluster,
-    working,
-)
+from variegate.cli.cluster import Cluster, cluster_options, note_unreadable
+from variegate.cli.options import option
 
 if TYPE_CHECKING:
-    from variegate.tables.columns import Columns
     from variegate.tables.report import Report
-    from variegate.tables.selector import TableSelector
-
-#: Roles of columns that have an option.
-_ROLES = ("group", "label", "quality", "similarity")
 
 _SHARE = options.NumberType(min=0.0, max=1.0, min_open=True, max_open=True)
 
@@ -48,86 +38,73 @@ def _target(text: str) -> dict[str, float]:
 @click.argument("table", type=options.PATH)
 @options.OUT
 @options.SEPARATOR
-@options.column_options(*_ROLES)
+@options.column_options("group", "label", "quality", "similarity")
 @options.empty_groups(
+    "Treatment of groups without a chosen row, here and in evaluate.",
     default=EMPTY_GROUPS[0],
-    show_default=True,
-    help="Treatment of groups without a chosen row, here and in evaluate.",
 )
-@click.option(
-    "--lam", type=options.NumberType(min=0.0), metavar="L",
-    help=f"{options.LAM_HELP}  [default: {LAM:g}]",
+@option(
+    "--lam L", f"{options.LAM_HELP}  [default: {LAM:g}]", options.NumberType(min=0.0)
+)
+@options.omega_option("row", "select", "  [default: 1/16, 1/4, 1, 4, 16]")
+@option("--tune", "Choose lambda and omega for the best F-score by cross-validation.")
+@option(
+    "--target SCORE=SHARE", "Choose lambda and omega to reach this precision or recall "
+    "on new groups, such as recall=0.8. Implies --tune.",
+    options.Parsed("target", _target),
 )  # fmt: skip
-@click.option(
-    "--omega", type=options.POSITIVE, multiple=True, metavar="W",
-    help="Cost of a missed row relative to a wrong one. Repeat to train several; "
-    "select takes any value between them.  [default: 1/16, 1/4, 1, 4, 16]",
+@option(
+    "--kernel", "Similarity to learn; auto takes the best on held-out groups.",
+    KERNELS, default=KERNELS[0],
 )  # fmt: skip
-@click.option(
-    "--tune", is_flag=True,
-    help="Choose lambda and omega for the best F-score by cross-validation.",
+@option(
+    "--decoder", "Algorithm that chooses rows; mbr and expected-f choose more rows "
+    "than greedy and local.  [default: the best on held-out groups, or greedy with a "
+    "--kernel]", ("greedy", "local", "mbr", "expected-f"),
 )  # fmt: skip
-@click.option(
-    "--target", type=options.Parsed("target", _target), metavar="SCORE=SHARE",
-    help="Choose lambda and omega to reach this precision or recall on new groups, "
-    "such as recall=0.8. Implies --tune.",
+@option("--max-iter N", options.MAX_ITER_HELP, options.COUNT)
+@option(
+    "--first-passes N", "Passes of stochastic gradients before the solver.  [default: "
+    "1 for very many groups, else 0]", click.IntRange(min=0),
 )  # fmt: skip
-@click.option(
-    "--kernel", type=click.Choice(KERNELS), default=KERNELS[0], show_default=True,
-    help="Similarity to learn; auto takes the best on held-out groups.",
+@option(
+    "--validation SHARE", "Share of the groups to hold out.",
+    options.NumberType(min=0.0, max=1.0, max_open=True),
+    default=0.2, name="validation_fraction",
 )  # fmt: skip
-@click.option(
-    "--decoder", type=click.Choice(["greedy", "local", "mbr", "expected-f"]),
-    help="Algorithm that chooses rows; mbr and expected-f choose more rows than greedy "
-    "and local.  [default: the best on held-out groups, or greedy with a --kernel]",
-)  # fmt: skip
-@click.option("--max-iter", type=options.COUNT, metavar="N", help=options.MAX_ITER_HELP)
-@click.option(
-    "--first-passes", type=click.IntRange(min=0), metavar="N",
-    help="Passes of stochastic gradients before the solver.  [default: 1 for very many "
-    "groups, else 0]",
-)  # fmt: skip
-@click.option(
-    "--validation", "validation_fraction", default=0.2, show_default=True,
-    type=options.NumberType(min=0.0, max=1.0, max_open=True), metavar="SHARE",
-    help="Share of the groups to hold out.",
-)  # fmt: skip
-@click.option(
-    "--seed", "random_state", type=click.IntRange(min=0), default=0, show_default=True,
-    metavar="N", help="Seed for the held-out groups and for choosing.",
+@option(
+    "--seed N", "Seed for the held-out groups and for choosing.", options.SEED,
+    default=0, name="random_state",
 )  # fmt: skip
 @options.memory_option(
-    help="Memory to hold, of each process; a larger table is read in parts."
+    "Memory to hold, of each process; a larger table is read in parts."
 )
 @options.JOBS
-@click.option(
-    "--device", metavar="NAME",
-    help="Device to learn on: cuda, cuda:1, cpu (by PyTorch), or auto for a GPU if "
-    "there is one. All but auto need the extra torch.",
+@option(
+    "--device NAME", "Device to learn on: cuda, cuda:1, cpu (by PyTorch), or auto for "
+    "a GPU if there is one. All but auto need the extra torch.",
 )  # fmt: skip
 @cluster_options()
-@click.option(
-    "--report", "reports", type=options.PATH, multiple=True, metavar="PATH",
-    help="Write a report: a page where PATH ends in .html, else a folder of Markdown "
-    "and pictures. Repeat for both.",
+@option(
+    "--report PATH", "Write a report: a page where PATH ends in .html, else a folder "
+    "of Markdown and pictures. Repeat for both.", options.PATH,
+    multiple=True, name="reports",
 )  # fmt: skip
-@click.option(
-    "--show", type=options.NAMES, metavar="A,B,...",
-    help="Columns to show in the report.",
-)  # fmt: skip
+@option("--show A,B,...", "Columns to show in the report.", options.NAMES)
 @options.FORCE
 @options.JSON
 def fit(
     table: Path,
     out: Path,
     separator: str | None,
-    column_roles: Sequence[Path | tuple[str, str]],
-    cluster: ClusterChoice | None,
+    roles: dict[str, Any],
+    cluster: Cluster,
     reports: tuple[Path, ...],
     show: tuple[str, ...] | None,
     force: bool,
     as_json: bool,
-    **given: Any,
+    target: dict[str, float] | None,
+    **settings: Any,
 ) -> None:
     """Learn from a table which rows of each group to choose.
 
@@ -141,24 +118,22 @@ def fit(
     options.need_tables()
     from variegate.tables.fitting import open_checkpoint
     from variegate.tables.report.gathering import check_report_columns
+    from variegate.tables.selector import TableSelector
 
     _check_outputs(table, out, reports, force)
-    columns = options.columns_of(
-        column_roles, **{role: given.pop(role) for role in _ROLES}
-    )
-    skip = False
-    if cluster is not None:
-        refuse_on_cluster(device="workers learn on their CPUs")
-        skip = cluster.skip_unreadable
-    selector = _selector(columns, given)
+    cluster.refuse(device="workers learn on their CPUs")
+    if settings["lam"] is not None and (settings["tune"] or target):
+        raise click.UsageError("--tune and --target choose lambda: leave out --lam")
+    given = roles | settings | (target or {})
+    selector = TableSelector(**{n: v for n, v in given.items() if v not in (None, ())})
     with output.notes():
-        source = options.open_table(table, separator, skip)
+        source = options.open_table(table, separator, cluster.skip_unreadable)
         check_report_columns(source.schema, None, show)
-        path = None if cluster is None else out.with_name(f"{out.name}.checkpoint")
-        how: dict[str, Any] = {"skip_unreadable": skip}
+        path = out.with_name(f"{out.name}.checkpoint") if cluster else None
+        how: dict[str, Any] = {"skip_unreadable": cluster.skip_unreadable}
         with (
             _resumable(path),
-            working(cluster) as (how["engine"], how["progress"]),
+            cluster.working() as (how["engine"], how["progress"]),
             open_checkpoint(selector, source, path) as checkpoint,
         ):
             selector.fit(source, checkpoint=checkpoint, **how)
@@ -176,21 +151,17 @@ def fit(
 @contextmanager
 def _resumable(checkpoint: Path | None) -> Iterator[None]:
     """Name the checkpoint of an interrupted run; remove that of a failed one."""
-    if checkpoint is None:
-        yield
-        return
-    is_new = not checkpoint.exists()
+    is_new = checkpoint is not None and not checkpoint.exists()
     try:
         yield
     except KeyboardInterrupt:
-        if not checkpoint.exists():
+        if checkpoint is None or not checkpoint.exists():
             raise
-        raise output.Interrupted(
-            f"run it again, and it resumes from {checkpoint}"
-        ) from None
+        text = f"run it again, and it resumes from {checkpoint}"
+        raise output.Interrupted(text) from None
     except ValueError:
         # With other settings, or another table, it would be that of another run.
-        if is_new:
+        if checkpoint is not None and is_new:
             checkpoint.unlink(missing_ok=True)
         raise
 
@@ -216,19 +187,6 @@ def _check_outputs(
     files = [out, *(path if _is_page(path) else path / "report.md" for path in reports)]
     output.refuse_existing(force, *files)
     output.refuse_to_replace(out, "-o", [table])
-
-
-def _selector(columns: Columns, given: Mapping[str, Any]) -> TableSelector:
-    """Return a selector with the parameters that were given, others by default."""
-    from variegate.tables.selector import TableSelector
-
-    parameters = dict(given)
-    target = parameters.pop("target") or {}
-    if given["lam"] is not None and (given["tune"] or target):
-        raise click.UsageError("--tune and --target choose lambda: leave out --lam")
-    roles = {role: getattr(columns, role) for role in options.ROLES}
-    known = roles | parameters | target
-    return TableSelector(**{n: v for n, v in known.items() if v not in (None, ())})
 
 
 def _write(made: Report, paths: Sequence[Path]) -> None:

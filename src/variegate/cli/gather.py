@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from variegate.cli import options, output
-from variegate.cli.cluster import ClusterChoice, cluster_options, working
+from variegate.cli.cluster import Cluster, cluster_options
+from variegate.cli.options import COUNT, option
 from variegate.report.wording import count
 
 
@@ -18,23 +19,14 @@ from variegate.report.wording import count
     "variegate gather logs/ -o gathered/ --group query --workers 8"
 )
 @click.argument("folder", type=options.PATH, metavar="DIR")
-@click.option(
-    "-o", "--out", type=options.FOLDER, required=True, metavar="DIR",
-    help="Folder to write; it appears when all of its files are there.",
+@option(
+    "-o --out DIR", "Folder to write; it appears when all of its files are there.",
+    options.FOLDER, required=True,
 )  # fmt: skip
-@click.option(
-    "--group", required=True, metavar="COLUMN",
-    help="Column whose equal values form a group.",
-)  # fmt: skip
-@click.option(
-    "--files", type=options.COUNT, metavar="N",
-    help="Files to write.  [default: as many as are read]",
-)  # fmt: skip
-@click.option(
-    "--rows", type=options.COUNT, metavar="N",
-    help="Rows that a file should have about, in place of --files.",
-)  # fmt: skip
-@options.memory_option(help="Memory for rows, of each worker.")
+@option("--group COLUMN", "Column whose equal values form a group.", required=True)
+@option("--files N", "Files to write.  [default: as many as are read]", COUNT)
+@option("--rows N", "Rows that a file should have about, in place of --files.", COUNT)
+@options.memory_option("Memory for rows, of each worker.")
 @cluster_options(skip_unreadable=False)
 @options.FORCE
 @options.JSON
@@ -43,7 +35,7 @@ def gather(
     out: Path,
     files: int | None,
     rows: int | None,
-    cluster: ClusterChoice | None,
+    cluster: Cluster,
     force: bool,
     as_json: bool,
     **given: Any,
@@ -67,13 +59,16 @@ def gather(
             "--force"
         )
     given |= {"n_files": files, "rows_a_file": rows, "replace": force}
-    with working(cluster, "run it again, and it resumes") as (engine, progress):
-        gathered = gather_folder(folder, out, engine=engine, progress=progress, **given)
-    n_rows, n_groups, written = gathered.n_rows, gathered.n_groups, gathered.files
-    numbers = {"rows": n_rows, "groups": n_groups, "files": list(map(str, written))}
+    with cluster.working("run it again, and it resumes") as (engine, progress):
+        made = gather_folder(folder, out, engine=engine, progress=progress, **given)
+    numbers = {
+        "rows": made.n_rows,
+        "groups": made.n_groups,
+        "files": list(map(str, made.files)),
+    }
     text = (
-        f"{count(n_rows, 'row')} of {count(n_groups, 'group')} gathered in "
-        f"{count(len(written), 'file')}"
+        f"{count(made.n_rows, 'row')} of {count(made.n_groups, 'group')} gathered in "
+        f"{count(len(made.files), 'file')}"
     )
     output.say_result(as_json, numbers, lambda: text, indent=None)
     output.say_written(out)

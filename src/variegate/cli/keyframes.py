@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -26,8 +27,9 @@ from variegate.cli.keyframe_files import (
     table_of,
     write_results,
 )
+from variegate.cli.options import option
 from variegate.cli.progress import show_progress, video_note
-from variegate.report.wording import shortened
+from variegate.report.wording import count, shortened
 from variegate.video.reading import (
     EVERY,
     TruncatedVideoWarning,
@@ -50,56 +52,49 @@ _JPEG_QUALITY = 92
 @click.argument(
     "videos", nargs=-1, required=True, type=options.PATH, metavar="VIDEO..."
 )
-@click.option(
-    "-o", "--out", type=options.PATH, required=True, metavar="DIR",
-    help="Folder for the results; several videos each have a folder in it.",
+@option(
+    "-o --out DIR", "Folder for the results; several videos each have a folder in it.",
+    options.PATH, required=True,
 )  # fmt: skip
-@click.option(
-    "--omega", type=float, metavar="W",
-    help="Omega of the model: smaller gives few frames and precise, larger many and "
-    "complete.",
+@option(
+    "--omega W", "Omega of the model: smaller gives few frames and precise, larger "
+    "many and complete.", float,
 )  # fmt: skip
-@click.option(
-    "--max", "max_frames", type=options.COUNT, metavar="N", help="Most frames."
+@option("--max N", "Most frames.", options.COUNT, name="max_frames")
+@option("--count N", "Exact number of frames.", options.COUNT)
+@option(
+    "--per-shot",
+    "Choose the likeliest frame of each shot, in place of --max or --count.",
 )
-@click.option(
-    "--count", type=options.COUNT, metavar="N", help="Exact number of frames."
-)
-@click.option(
-    "--per-shot", is_flag=True,
-    help="Choose the likeliest frame of each shot, in place of --max or --count.",
-)  # fmt: skip
 @options.every_option(show_default="that of the model")
-@options.MODEL(help="Model of 'variegate fit-keyframes'.")
-@click.option(
-    "--template", callback=check_template, show_default=True, metavar="NAME",
-    default="{name}-{n:03d}-{time:08.2f}s.jpg",
-    help="Names of the pictures, .jpg or .png: {name} of the video, {n} from 1, "
-    "{frame} number in the video, {time} in seconds.",
+@options.model_option("Model of 'variegate fit-keyframes'.")
+@option(
+    "--template NAME", "Names of the pictures, .jpg or .png: {name} of the video, {n} "
+    "from 1, {frame} number in the video, {time} in seconds.",
+    default="{name}-{n:03d}-{time:08.2f}s.jpg", callback=check_template,
 )  # fmt: skip
-@options.json_option(help="Print JSON, with every candidate.")
-@click.option("--force", is_flag=True, help="Replace earlier results in the folder.")
-@click.option(
-    "--storyboard/--no-storyboard", default=True,
-    help=f"Write one picture of all key frames, {SHEET}.  [default: on]",
+@options.json_option("Print JSON, with every candidate.")
+@option("--force", "Replace earlier results in the folder.")
+@option(
+    "--storyboard/--no-storyboard",
+    f"Write one picture of all key frames, {SHEET}.  [default: on]",
+    default=True, show_default=False,
 )  # fmt: skip
-@click.option(
-    "--page/--no-page", "html", default=True,
-    help=f"Write a page of the video with its key frames, {PAGE}.  [default: on]",
+@option(
+    "--page/--no-page",
+    f"Write a page of the video with its key frames, {PAGE}.  [default: on]",
+    default=True, show_default=False, name="html",
 )  # fmt: skip
-@click.pass_context
 def keyframes(
-    context: click.Context,
-    /,
     videos: tuple[Path, ...],
     out: Path,
-    omega: float | None,
-    max_frames: int | None,
-    count: int | None,
-    per_shot: bool,
-    every: float | None,
     model: Path | None,
-    **how: Any,
+    template: str,
+    storyboard: bool,
+    html: bool,
+    force: bool,
+    as_json: bool,
+    **choice: Any,
 ) -> None:
     """Choose the frames that tell what is in a video.
 
@@ -108,40 +103,28 @@ def keyframes(
     for each: file, time, and the probability that the model includes the frame.
     """
     options.need_opencv()
-    _check_amount({"--max": max_frames, "--count": count, "--per-shot": per_shot})
-    run = _Run(as_jobs(videos, out), **how)
-    check_distinct(run.template, count or max_frames)
-    folders = [job.folder for job in run.jobs]
-    if not run.force:
-        refuse_results(folders)
-    with made_folders(folders):
-        picker = (
-            video.load_default() if model is None else video.KeyframePicker.load(model)
-        )
-        # An omega out of range is one error, not one for every video.
-        picker.family_.resolve(omega, picker.default_omega)
-        pick = partial(
-            picker.pick,
-            omega=omega,
-            max_frames=max_frames,
-            count=count,
-            per_shot=per_shot,
-            every=every,
-        )
-        reports = run.all_videos(pick)
-    if run.as_json and reports:
-        output.echo_json(reports)
-    if len(reports) < len(run.jobs):
-        context.exit(2)
-
-
-def _check_amount(options: Mapping[str, object]) -> None:
-    given = [name for name, value in options.items() if value]
-    if len(given) > 1:
+    given = options.given_options()
+    amounts = [given[n] for n in ("max_frames", "count", "per_shot") if n in given]
+    if len(amounts) > 1:
         raise click.UsageError(
-            f"{' and '.join(given)} each say how many frames to choose; give one of "
+            f"{' and '.join(amounts)} each say how many frames to choose; give one of "
             "them"
         )
+    run = _Run(as_jobs(videos, out), template, storyboard, html, force, as_json)
+    check_distinct(template, choice["count"] or choice["max_frames"])
+    folders = [job.folder for job in run.jobs]
+    if not force:
+        refuse_results(folders)
+    with made_folders(folders):
+        load = video.KeyframePicker.load
+        picker = video.load_default() if model is None else load(model)
+        # An omega out of range is one error, not one for every video.
+        picker.family_.resolve(choice["omega"], picker.default_omega)
+        reports = run.all_videos(partial(picker.pick, **choice))
+    if as_json and reports:
+        output.echo_json(reports)
+    if len(reports) < len(run.jobs):
+        sys.exit(2)
 
 
 @dataclass(frozen=True)
@@ -160,10 +143,10 @@ class _Run:
         reports: list[dict[str, Any]] = []
         # A file that is not a video fails at once, not after hours with the others.
         videos = [job for job in self.jobs if _is_video(job.video)]
-        for count, job in enumerate(videos, 1):
+        for number, job in enumerate(videos, 1):
             label = job.video.name
             if len(videos) > 1:
-                label = f"{count}/{len(videos)} {label}"
+                label = f"{number}/{len(videos)} {label}"
             try:
                 with (
                     output.notes(TruncatedVideoWarning),
@@ -186,55 +169,46 @@ class _Run:
 
     def write(self, job: Job, summary: VideoSummary) -> dict[str, Any]:
         """Write all files of a video, and return their names and the frames."""
-        report = summary.as_dict()
-        names = picture_names(self.template, job, summary)
-        for row, name in zip(report["keyframes"], names, strict=True):
-            row["file"] = name
-        contents = self.contents(job, summary, report)
-        sources = [each.video for each in self.jobs]
-        write_results(job.folder, contents, self.force, sources)
-        report["folder"] = str(job.folder)
-        report["table"] = TABLE
-        report["storyboard"] = SHEET if SHEET in contents else None
-        report["html"] = PAGE if PAGE in contents else None
-        return report
-
-    def tell(self, job: Job, report: Mapping[str, Any]) -> None:
-        """Print a line for each key frame, and say what was written."""
-        rows = report["keyframes"]
-        if not self.as_json:
-            for row in rows:
-                file, when = job.folder / row["file"], time_label(row["time"])
-                output.say(f"{file}\t{when}\t{row['probability']:.3f}")
-        if not rows:
-            output.note(
-                f"{job.video}: the model chose no frame; a larger --omega gives more"
-            )
-        written = [f"{len(rows)} picture{'s' * (len(rows) != 1)}"]
-        written += [report[kind] for kind in ("table", "storyboard", "html")]
-        names = ", ".join(filter(None, written))
-        output.say(f"written: {job.folder}: {names}", err=True)
-
-    def contents(
-        self, job: Job, summary: VideoSummary, report: Mapping[str, Any]
-    ) -> dict[str, bytes]:
-        """Return the files to write by name, the table last."""
         from variegate.video.keyframe_page import html_report
         from variegate.video.storyboard import encode_jpeg, encode_png, storyboard
 
+        report = summary.as_dict()
+        names = picture_names(self.template, job, summary)
         contents: dict[str, bytes] = {}
-        for row, keyframe in zip(report["keyframes"], summary.keyframes, strict=True):
-            if row["file"].lower().endswith(".png"):
-                contents[row["file"]] = encode_png(keyframe.image)
-            else:
-                contents[row["file"]] = encode_jpeg(keyframe.image, _JPEG_QUALITY)
+        rows = zip(report["keyframes"], summary.keyframes, names, strict=True)
+        for row, keyframe, name in rows:
+            row["file"] = name
+            contents[name] = (
+                encode_png(keyframe.image)
+                if name.lower().endswith(".png")
+                else encode_jpeg(keyframe.image, _JPEG_QUALITY)
+            )
         if self.storyboard and summary.keyframes:
             contents[SHEET] = encode_png(storyboard(summary.keyframes))
         if self.html:
             page = html_report(summary, f"Key frames of {job.video.name}")
             contents[PAGE] = page.encode()
         contents[TABLE] = table_of(job.video, report["keyframes"])
-        return contents
+        sources = [each.video for each in self.jobs]
+        write_results(job.folder, contents, self.force, sources)
+        report |= {"folder": str(job.folder), "table": TABLE}
+        report["storyboard"] = SHEET if SHEET in contents else None
+        report["html"] = PAGE if PAGE in contents else None
+        return report
+
+    def tell(self, job: Job, report: Mapping[str, Any]) -> None:
+        """Print a line for each key frame, and name the files that were written."""
+        rows = report["keyframes"]
+        for row in [] if self.as_json else rows:
+            file, when = job.folder / row["file"], time_label(row["time"])
+            output.say(f"{file}\t{when}\t{row['probability']:.3f}")
+        if not rows:
+            output.note(
+                f"{job.video}: the model chose no frame; a larger --omega gives more"
+            )
+        kinds = ("table", "storyboard", "html")
+        names = [count(len(rows), "picture"), *filter(None, map(report.get, kinds))]
+        output.say(f"written: {job.folder}: {', '.join(names)}", err=True)
 
 
 def _is_video(path: Path) -> bool:
@@ -247,10 +221,7 @@ def _is_video(path: Path) -> bool:
 
 
 def _report_failure(video: Path, error: Exception) -> None:
-    text = str(error)
-    if isinstance(error, click.ClickException):
-        text = error.format_message()
-    text = " ".join(text.split())
+    text = " ".join(str(error).split())
     where = "" if str(video) in text else f"{video}: "
     output.say(f"variegate: {where}{text}", err=True)
 
@@ -264,7 +235,7 @@ def _report_failure(video: Path, error: Exception) -> None:
 @click.argument("picks", type=options.PATH)
 @options.OUT
 @options.learning_options(6.0, 1000, "frame", "keyframes")
-@options.every_option(default=EVERY, show_default=True)
+@options.every_option(default=EVERY)
 @options.FORCE
 def fit_keyframes(
     folder: Path, picks: Path, out: Path, every: float, force: bool, **parameters: Any

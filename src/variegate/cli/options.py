@@ -5,25 +5,24 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
+from functools import partial, reduce, wraps
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from variegate.application import table_defaults
 from variegate.baselines import select
 from variegate.cli.output import check_writable
 
 if TYPE_CHECKING:
-    from variegate.tables.columns import Columns
     from variegate.tables.selector import TableSelector
     from variegate.tables.table import Table
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-_Decorator = Callable[[Any], Any]
+Decorator = Callable[[Any], Any]
 
 # Values -------------------------------------------------------------------------------
 
@@ -65,18 +64,16 @@ def _names(text: str) -> tuple[str, ...]:
     return names
 
 
-_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
-
-
 def _size(text: str) -> int:
     number = r"(\d+\.?\d*|\.\d+)"
     match = re.fullmatch(rf"{number}\s*([KMGT]?)(?:i?B)?", text.strip(), re.I)
     if match is None or float(match[1]) <= 0.0:
         raise ValueError(f"{text!r} is not an amount of memory such as 512MB.")
-    return max(1, int(float(match[1]) * _UNITS[match[2].upper()]))
+    power = " KMGT".index(match[2].upper() or " ")
+    return max(1, int(float(match[1]) * 1024**power))
 
 
-def _role(text: str) -> Path | tuple[str, str]:
+def _role(text: str) -> Path | dict[str, Any]:
     """Return the path of a TOML file of roles, or one role and its columns."""
     role, equals, names = text.partition("=")
     if not equals or Path(text).exists():
@@ -84,24 +81,76 @@ def _role(text: str) -> Path | tuple[str, str]:
     if role not in ROLES:
         known = ", ".join(ROLES)
         raise ValueError(f"{role!r} is not a role of columns; there are {known}.")
-    return role, names
+    return {role: _names(names) if _is_list(role) else names}
 
 
 NAMES = Parsed("names", _names)
-SIZE = Parsed("size", _size)
 POSITIVE = NumberType(min=0.0, min_open=True)
+FRACTION = NumberType(min=0.0, max=1.0)
 COUNT = click.IntRange(min=1)
+SEED = click.IntRange(min=0)
 
 #: A path that the command itself checks, a file to read, and a folder to write.
 PATH = click.Path(path_type=Path)
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
+# Options ------------------------------------------------------------------------------
 
-# Files and results --------------------------------------------------------------------
+
+def option(names: str, help: str, type: Any = None, **settings: Any) -> Decorator:
+    """Return an option by its names and the name of its value: ``"-o --out FILE"``.
+
+    Without a name of the value it is a flag, or one of several words as ``type``.  A
+    default is shown; ``name`` is the parameter, if it is not that of the option.
+    """
+    words = names.split()
+    if not words[-1].startswith("-"):
+        settings["metavar"] = words.pop()
+    elif type is None:
+        settings["is_flag"] = True
+    if isinstance(type, Sequence):
+        type = click.Choice(type)
+    settings.setdefault("show_default", "default" in settings)
+    words += filter(None, [settings.pop("name", None)])
+    return click.option(*words, help=help, type=type, **settings)
 
 
-def _writable(
+def stacked(*options: Decorator) -> Decorator:
+    """Return a decorator that adds several options, in this order."""
+    return lambda command: reduce(lambda f, add: add(f), reversed(options), command)
+
+
+def merged(
+    options: Sequence[Decorator], make: Callable[..., Any], name: str, *parts: str
+) -> Decorator:
+    """Return a decorator that adds options; the command gets what is made of them.
+
+    ``make`` takes the ``parts``, parameters of the options, and the command ``name``.
+    """
+
+    def add(command: Callable[..., Any]) -> Any:
+        @wraps(command)
+        def called(**given: Any) -> Any:
+            made = make(**{part: given.pop(part) for part in parts})
+            return command(**{name: made}, **given)
+
+        return stacked(*options)(called)
+
+    return add
+
+
+def given_options() -> dict[str, str]:
+    """Return the options on the command line, as they are written, by parameter."""
+    context = click.get_current_context()
+    return {
+        str(option.name): option.opts[-1]
+        for option in context.command.params
+        if context.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE
+    }
+
+
+def _check_writable(
     context: click.Context, parameter: click.Parameter, value: Path | None
 ) -> Path | None:
     """Refuse before the work a file that could not be written after it."""
@@ -112,157 +161,147 @@ def _writable(
 
 #: An option that names a file to write.
 output_option = partial(
-    click.option,
-    callback=_writable,
+    option,
+    callback=_check_writable,
     type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
 )
-OUT = output_option("-o", "--out", required=True, help="File to write the model to.")
-MODEL = partial(click.option, "--model", type=FILE, metavar="FILE")
-FORCE = click.option("--force", is_flag=True, help="Replace files that exist.")
-json_option = partial(click.option, "--json", "as_json", is_flag=True)
-JSON = json_option(help="Print JSON instead of text.")
-encoding_option = partial(
-    click.option, "--encoding", default="utf-8", show_default=True, metavar="NAME"
-)
-
-# Estimators ---------------------------------------------------------------------------
+OUT = output_option("-o --out FILE", "File to write the model to.", required=True)
+FORCE = option("--force", "Replace files that exist.")
+json_option = partial(option, "--json", name="as_json")
+JSON = json_option("Print JSON instead of text.")
 
 
-def parameter(
-    name: str, default: Any, choices: Iterable[str] | None = None, **settings: Any
-) -> _Decorator:
-    """Return the option for a parameter of an estimator, with its default.
+def encoding_option(of: str) -> Decorator:
+    """Return --encoding of some files."""
+    return option("--encoding NAME", f"Encoding of {of}.", default="utf-8")
 
-    The default and the choices are written again rather than read from the estimator,
-    which takes long to import; a test compares them.
-    """
-    if choices is not None:
-        settings["type"] = click.Choice(list(choices))
-    option = f"--{name.replace('_', '-')}"
-    return click.option(option, name, default=default, show_default=True, **settings)
 
+model_option = partial(option, "--model FILE", type=FILE)
+
+
+# Training -----------------------------------------------------------------------------
 
 LAM_HELP = "Weight of the margin; 0 is maximum likelihood."
 MAX_ITER_HELP = "Most iterations of the solver."
 
 
-def learning_options(
-    lam: float, max_iter: int, item: str, command: str
-) -> Callable[[_Command], _Command]:
-    """Add --lam, --omega and --max-iter to a command that trains a model."""
-    options = [
-        parameter("lam", lam, type=NumberType(min=0.0), metavar="L", help=LAM_HELP),
-        click.option(
-            "--omega", type=POSITIVE, multiple=True, default=(1.0,), metavar="W",
-            show_default=True,
-            callback=lambda context, option, value: value if value[1:] else value[0],
-            help=f"Cost of a missed {item} relative to a wrong one. Repeat to train "
-            f"several; {command} takes any value between them.",
-        ),
-        parameter("max_iter", max_iter, type=COUNT, metavar="N", help=MAX_ITER_HELP),
-    ]  # fmt: skip
+def omega_option(item: str, command: str, note: str = "", **more: Any) -> Decorator:
+    """Return --omega of a command that trains models for another command."""
+    text = (
+        f"Cost of a missed {item} relative to a wrong one. Repeat to train several; "
+        f"{command} takes any value between them.{note}"
+    )
+    return option("--omega W", text, POSITIVE, multiple=True, **more)
 
-    def add(command: _Command) -> _Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
 
-    return add
+def learning_options(lam: float, max_iter: int, item: str, command: str) -> Decorator:
+    """Return --lam, --omega and --max-iter with the defaults of an estimator.
+
+    They are written again rather than read: estimators take long to import.
+    """
+
+    def one_or_several(_: object, __: object, value: tuple[float, ...]) -> Any:
+        return value if value[1:] else value[0]
+
+    return stacked(
+        option("--lam L", LAM_HELP, NumberType(min=0.0), default=lam),
+        omega_option(item, command, default=(1.0,), callback=one_or_several),
+        option("--max-iter N", MAX_ITER_HELP, COUNT, default=max_iter),
+    )
 
 
 # Tables -------------------------------------------------------------------------------
 
-#: Options for roles of columns: the type of value, its name, and the help.
-_ROLE_OPTIONS: dict[str, tuple[Any, str, str]] = {
-    "group": (str, "COLUMN", "Column whose equal values form a group; without it, all "
-              "rows are one group."),
-    "label": (str, "COLUMN", "Column with 1 in chosen rows and 0 in others."),
-    "item": (str, "COLUMN", "Column that identifies a row in its group."),
-    "quality": (NAMES, "A,B,...", "Columns that say how good a row is; * matches "
-                "anything, age:COLUMN is the age of a date in days.  [default: every "
-                "numeric column without another role]"),
-    "categorical": (NAMES, "A,B,...", "Columns whose values are categories."),
-    "similarity": (NAMES, "A,B,...", "Columns by which rows are compared: "
-                   "vectors or numbers; 'embedding=e*' joins several into one vector."),
-    "relevance": (str, "COLUMN", "Column of relevance, for untrained methods."),
-    "cost": (str, "COLUMN", "Column of costs, for --budget."),
+#: Options for roles of columns: the name of the value, and the help.
+_ROLE_OPTIONS = {
+    "group": ("COLUMN", "Column whose equal values form a group; without it, all rows "
+              "are one group."),
+    "label": ("COLUMN", "Column with 1 in chosen rows and 0 in others."),
+    "item": ("COLUMN", "Column that identifies a row in its group."),
+    "quality": ("A,B,...", "Columns that say how good a row is; * matches anything, "
+                "age:COLUMN is the age of a date in days.  [default: every numeric "
+                "column without another role]"),
+    "categorical": ("A,B,...", "Columns whose values are categories."),
+    "similarity": ("A,B,...", "Columns by which rows are compared: vectors or numbers; "
+                   "'embedding=e*' joins several into one vector."),
+    "relevance": ("COLUMN", "Column of relevance, for untrained methods."),
+    "cost": ("COLUMN", "Column of costs, for --budget."),
 }  # fmt: skip
 
 #: Roles of columns in ``--columns``.
 ROLES = (*_ROLE_OPTIONS, "missing")
 
 
-def column_options(*roles: str) -> Callable[[_Command], _Command]:
-    """Add options for some roles of columns, and ``--columns`` for all."""
-    others = [role for role in ROLES if role not in roles]
-
-    def add(command: _Command) -> _Command:
-        command = click.option(
-            "--columns", "column_roles", type=Parsed("roles", _role), multiple=True,
-            metavar="FILE|ROLE=COLUMN",
-            help="Role of a column, such as cost=tokens (roles without an option: "
-            f"{', '.join(others)}), or a TOML file with lines such as "
-            "group = \"query\". Repeat for several.",
-        )(command)  # fmt: skip
-        for role in reversed(roles):
-            kind, metavar, text = _ROLE_OPTIONS[role]
-            option = click.option(f"--{role}", type=kind, metavar=metavar, help=text)
-            command = option(command)
-        return command
-
-    return add
+def _is_list(role: str) -> bool:
+    return role in _ROLE_OPTIONS and _ROLE_OPTIONS[role][0] != "COLUMN"
 
 
-def columns_of(column_roles: Sequence[Path | tuple[str, str]], **given: Any) -> Columns:
-    """Return columns by the entries of ``--columns``, replaced by those ``given``."""
+def role_option(role: str, default: str = "") -> Decorator:
+    """Return the option for a role of columns."""
+    metavar, text = _ROLE_OPTIONS[role]
+    return option(
+        f"--{role} {metavar}", text + default, NAMES if _is_list(role) else None
+    )
+
+
+def column_options(*roles: str) -> Decorator:
+    """Return options for some roles, and ``--columns`` for all; ``roles`` of a command.
+
+    The command gets a dictionary of the roles that were given.
+    """
+    others = ", ".join(role for role in ROLES if role not in roles)
+    text = (
+        f"Role of a column, such as cost=tokens (roles without an option: {others}), "
+        'or a TOML file with lines such as group = "query". Repeat for several.'
+    )
+    kind = Parsed("roles", _role)
+    columns = option("--columns FILE|ROLE=COLUMN", text, kind, multiple=True)
+    options = [*map(role_option, roles), columns]
+    return merged(options, _roles, "roles", "columns", *roles)
+
+
+def _roles(columns: Sequence[Path | dict[str, Any]], **given: Any) -> dict[str, Any]:
+    """Return roles of columns: options come before --columns, and that before files."""
+    roles: dict[str, Any] = {}
+    for part in sorted(columns, key=lambda part: isinstance(part, dict)):
+        roles |= part if isinstance(part, dict) else _read_roles(part)
+    return roles | {role: names for role, names in given.items() if names}
+
+
+def _read_roles(path: Path) -> dict[str, Any]:
     from variegate.tables.columns import Columns
 
-    columns = Columns()
-    for path in column_roles:
-        if isinstance(path, Path):
-            read = Columns.from_toml(path)
-            columns = columns.updated({r: getattr(read, r) or None for r in ROLES})
-    for entry in column_roles:
-        if isinstance(entry, tuple):
-            role, names = entry
-            is_list = isinstance(getattr(columns, role), tuple)
-            value = _names(names) if is_list else names
-            columns = columns.updated({role: value})
-    return columns.updated(given)
+    columns = Columns.from_toml(path)
+    return {role: getattr(columns, role) for role in ROLES if getattr(columns, role)}
 
 
 memory_option = partial(
-    click.option, "--memory", type=SIZE, default=f"{table_defaults.MEMORY >> 20}MB",
-    show_default=True, metavar="SIZE",
-)  # fmt: skip
-MEMORY = memory_option(help="Memory for features; a larger table is read in parts.")
-
-JOBS = click.option(
-    "--jobs", "n_jobs", type=COUNT, metavar="N",
-    callback=lambda context, option, value: value or -1,
-    help="Threads or processes to run.  [default: one a core]",
-)  # fmt: skip
-
-SEPARATOR = click.option(
-    "--separator", metavar="CHAR",
-    callback=lambda context, option, value: "\t" if value == "\\t" else value,
-    help="Separator of the cells of a CSV file, such as ';' or \\t.  [default: ,]",
-)  # fmt: skip
-
-BUDGET = click.option(
-    "--budget", type=POSITIVE, metavar="COST",
-    help="Most that the rows of a group may cost together.",
-)  # fmt: skip
-
-empty_groups = partial(
-    click.option, "--empty-groups", type=click.Choice(table_defaults.EMPTY_GROUPS)
+    option,
+    "--memory SIZE",
+    type=Parsed("size", _size),
+    default=f"{table_defaults.MEMORY >> 20}MB",
 )
-
-TRADE_OFF = click.option(
-    "--trade-off", type=NumberType(min=0.0, max=1.0), metavar="T",
-    default=signature(select).parameters["trade_off"].default, show_default=True,
-    help="For untrained methods: 0 is relevance only, 1 diversity only.",
+MEMORY = memory_option("Memory for features; a larger table is read in parts.")
+JOBS = option(
+    "--jobs N", "Threads or processes to run.  [default: one a core]", COUNT,
+    callback=lambda context, option, value: value or -1, name="n_jobs",
+)  # fmt: skip
+SEPARATOR = option(
+    "--separator CHAR",
+    "Separator of the cells of a CSV file, such as ';' or \\t.  [default: ,]",
+    callback=lambda context, option, value: "\t" if value == "\\t" else value,
+)
+OMEGA = option(
+    "--omega W", "Omega of the models: below 1 few rows and precise, above 1 many and "
+    "complete.", POSITIVE,
+)  # fmt: skip
+BUDGET = option(
+    "--budget COST", "Most that the rows of a group may cost together.", POSITIVE
+)
+empty_groups = partial(option, "--empty-groups", type=table_defaults.EMPTY_GROUPS)
+TRADE_OFF = option(
+    "--trade-off T", "For untrained methods: 0 is relevance only, 1 diversity only.",
+    FRACTION, default=signature(select).parameters["trade_off"].default,
 )  # fmt: skip
 
 
@@ -306,11 +345,10 @@ def need_tables() -> None:
 # Videos -------------------------------------------------------------------------------
 
 every_option = partial(
-    click.option,
-    "--every",
-    type=NumberType(min=0.001),
-    metavar="SECONDS",
-    help="Time between the frames to look at.",
+    option,
+    "--every SECONDS",
+    "Time between the frames to look at.",
+    NumberType(min=0.001),
 )
 
 

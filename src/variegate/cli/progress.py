@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from variegate._progress import Progress
+from variegate._progress import Progress, ignore
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
@@ -45,15 +45,15 @@ def video_note() -> Note:
 @contextmanager
 def show_progress(
     label: str = "", note: Note = rows_note, at_once: bool = False
-) -> Iterator[Progress | None]:
+) -> Iterator[Progress]:
     """Yield a progress callback that shows one line, which is wiped at the end.
 
-    None where standard error is not a terminal.  A ``label`` stands in place of the
-    stage; ``at_once`` shows it before the first call.
+    Nothing is shown where standard error is not a terminal.  A ``label`` stands in
+    place of the stage; ``at_once`` shows it before the first call.
     """
     bars = _empty_line()
     if bars is None:
-        yield None
+        yield ignore
         return
     started = time.monotonic()
     task: TaskID | None = None

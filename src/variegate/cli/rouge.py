@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variegate.cli import options, output
+from variegate.cli.options import option
 from variegate.report.terminal import columns
 
 if TYPE_CHECKING:
@@ -40,39 +41,33 @@ class _SeveralFiles(click.Command):
     cls=_SeveralFiles,
     epilog="variegate rouge --system mine.txt --reference r1.txt r2.txt",
 )
-@click.option(
-    "--system", "systems", type=options.FILE, multiple=True, required=True,
-    metavar="FILE...", help="Summaries to score, one sentence a line.",
+@option(
+    "--system FILE...", "Summaries to score, one sentence a line.", options.FILE,
+    multiple=True, required=True, name="systems",
 )  # fmt: skip
-@click.option(
-    "--reference", "references", type=options.FILE, multiple=True, required=True,
-    metavar="FILE...", help="Reference summaries of the same topic.",
+@option(
+    "--reference FILE...", "Reference summaries of the same topic.", options.FILE,
+    multiple=True, required=True, name="references",
 )  # fmt: skip
-@click.option(
-    "--n", type=options.COUNT, multiple=True, default=(1, 2), show_default=True,
-    metavar="N", help="Length of the n-grams of ROUGE-N. Repeat for several.",
+@option(
+    "--n N", "Length of the n-grams of ROUGE-N. Repeat for several.", options.COUNT,
+    multiple=True, default=(1, 2),
 )  # fmt: skip
-@click.option(
-    "--su", type=click.IntRange(min=0), metavar="N",
-    help="ROUGE-SU too: single words, and pairs with at most N words between.",
+@option(
+    "--su N", "ROUGE-SU too: single words, and pairs with at most N words between.",
+    click.IntRange(min=0),
 )  # fmt: skip
-@click.option("--stem", is_flag=True, help="Compare the stems of English words.")
-@click.option(
-    "--wordnet", type=options.FILE, metavar="FILE",
-    help="Irregular forms for --stem, lines of 'form<TAB>base'.",
+@option("--stem", "Compare the stems of English words.")
+@option(
+    "--wordnet FILE", "Irregular forms for --stem, lines of 'form<TAB>base'.",
+    options.FILE,
 )  # fmt: skip
-@click.option(
-    "--max-bytes", type=options.COUNT, metavar="N", help="Limit of every text."
-)
-@click.option(
-    "--max-words", type=options.COUNT, metavar="N", help="Limit of every text."
-)
-@click.option("--best", is_flag=True, help="Score by the best reference, not by all.")
-@click.option(
-    "--stop-words", type=options.FILE, metavar="FILE", help="Words to leave out."
-)
-@click.option("--unicode", is_flag=True, help="Count letters outside ASCII as letters.")
-@options.encoding_option(help="Encoding of all files.")
+@option("--max-bytes N", "Limit of every text.", options.COUNT)
+@option("--max-words N", "Limit of every text.", options.COUNT)
+@option("--best", "Score by the best reference, not by all.")
+@option("--stop-words FILE", "Words to leave out.", options.FILE)
+@option("--unicode", "Count letters outside ASCII as letters.")
+@options.encoding_option("all files")
 @options.JSON
 def rouge(**given: Any) -> None:
     """Score summaries of one topic as ROUGE-1.5.5 does."""

@@ -13,14 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from variegate._progress import ignore
-from variegate.cli.options import (
-    MODEL,
-    PATH,
-    column_options,
-    columns_of,
-    output_option,
-)
+from variegate.cli import options
+from variegate.cli.options import option
 from variegate.cli.output import note, notes, say
 from variegate.cli.progress import show_progress
 from variegate.report.wording import count
@@ -29,43 +23,38 @@ if TYPE_CHECKING:
     from variegate.studio.material.base import Material
     from variegate.studio.session import Session
 
-#: Roles of columns that have an option.
-_COLUMNS = ("group", "label", "item", "quality", "categorical", "similarity")
-
 
 @click.command(
     epilog="\b\nvariegate studio items.csv --group query\n"
     "variegate studio photos/\n"
     "variegate studio holiday.mp4 --store holiday-picks.sqlite"
 )
-@click.argument("data", type=PATH, metavar="DATA")
-@MODEL(help="A model to propose before the first pick.")
-@output_option(
-    "--store",
-    help="The file of picks; by default beside DATA, with .studio.sqlite after its "
-    "name. An existing file is resumed.",
+@click.argument("data", type=options.PATH, metavar="DATA")
+@options.model_option("A model to propose before the first pick.")
+@options.output_option(
+    "--store FILE", "The file of picks; by default beside DATA, with .studio.sqlite "
+    "after its name. An existing file is resumed.",
+)  # fmt: skip
+@option(
+    "--order", "The next group: that of which the model is least sure, or as in DATA. "
+    "By default as last time, unsure at first.", ("unsure", "given"),
+)  # fmt: skip
+@option(
+    "--page N", "The number of pictures of a folder, or rows of a table without "
+    "--group, in a group.", click.IntRange(min=2),
+)  # fmt: skip
+@options.column_options(
+    "group", "label", "item", "quality", "categorical", "similarity"
 )
-@click.option(
-    "--order", type=click.Choice(["unsure", "given"]),
-    help="The next group: that of which the model is least sure, or as in DATA. By "
-    "default as last time, unsure at first.",
+@option(
+    "--host ADDRESS", "The address to listen on. Any but the default can be reached "
+    "from other machines.", default="127.0.0.1",
 )  # fmt: skip
-@click.option(
-    "--page", type=click.IntRange(min=2), metavar="N",
-    help="The number of pictures of a folder, or rows of a table without --group, in "
-    "a group.",
+@option(
+    "--port N", "The port to listen on; by default one that is free.",
+    click.IntRange(0, 65535), default=0, show_default=False,
 )  # fmt: skip
-@column_options(*_COLUMNS)
-@click.option(
-    "--host", default="127.0.0.1", show_default=True, metavar="ADDRESS",
-    help="The address to listen on. Any but the default can be reached from other "
-    "machines.",
-)  # fmt: skip
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, metavar="N",
-    help="The port to listen on; by default one that is free.",
-)  # fmt: skip
-@click.option("--no-browser", is_flag=True, help="Print the address and open nothing.")
+@option("--no-browser", "Print the address and open nothing.")
 def studio(
     data: Path,
     model: Path | None,
@@ -75,7 +64,7 @@ def studio(
     host: str,
     port: int,
     no_browser: bool,
-    **columns: Any,
+    roles: dict[str, Any],
 ) -> None:
     """Pick on a page of your own machine, and watch a model learn from it.
 
@@ -92,10 +81,10 @@ def studio(
     with notes(), show_progress("opening") as progress:
         material = open_material(
             data,
-            columns=_roles(columns),
+            columns=roles,
             page=page,
             model=model,
-            progress=progress or ignore,
+            progress=progress,
         )
         place = data.resolve()
         beside = place.with_name(f"{place.name}.studio.sqlite")
@@ -105,15 +94,6 @@ def studio(
         _say_what_is_open(session)
         serve(session, host, port, on_start=partial(_open, host, not no_browser))
     say(f"the picks are in {session.store.path}", err=True)
-
-
-def _roles(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the roles of columns that options gave."""
-    if not any(given.values()):
-        return {}
-    columns = columns_of(**given)
-    roles = {role: getattr(columns, role) for role in (*_COLUMNS, "missing")}
-    return {role: value for role, value in roles.items() if value}
 
 
 def _session(material: Material, path: Path, data: str) -> Session:

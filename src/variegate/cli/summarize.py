@@ -11,6 +11,7 @@ import click
 
 from variegate import text
 from variegate.cli import options, output
+from variegate.cli.options import option
 from variegate.cli.progress import show_progress
 from variegate.files.atomic import write_atomic
 
@@ -51,25 +52,22 @@ def _note_reading(documents: Sequence[Document], other: str | None) -> None:
     "variegate summarize report.md --budget 5s --html summary.html"
 )
 @click.argument("files", nargs=-1, type=click.Path())
-@click.option(
-    "--budget", type=_BUDGET, metavar="N[cwsb]",
-    help="Longest summary in characters, words, sentences or bytes: 665c, 250w, 5s, "
-    "665b.  [default: the model decides]",
+@option(
+    "--budget N[cwsb]", "Longest summary in characters, words, sentences or bytes: "
+    "665c, 250w, 5s, 665b.  [default: the model decides]", _BUDGET,
 )  # fmt: skip
-@click.option(
-    "--omega", type=float, metavar="W",
-    help="Omega of the model: below 1 short and precise, above 1 long and complete.  "
-    "[default: 1, or the nearest to it]",
+@option(
+    "--omega W", "Omega of the model: below 1 short and precise, above 1 long and "
+    "complete.  [default: 1, or the nearest to it]", float,
 )  # fmt: skip
-@options.MODEL(help="Model of 'variegate fit-summarizer'.")
-@click.option(
-    "--language", type=options.Parsed("language", _language), metavar="NAME",
-    help="Language by name or code (fr), or 'none' for rules that suit all.  "
-    "[default: detected]",
+@options.model_option("Model of 'variegate fit-summarizer'.")
+@option(
+    "--language NAME", "Language by name or code (fr), or 'none' for rules that suit "
+    "all.  [default: detected]", options.Parsed("language", _language),
 )  # fmt: skip
-@options.encoding_option(help="Encoding of the files.")
-@options.json_option(help="Print JSON, with all texts and the offsets of sentences.")
-@options.output_option("--html", help="Write a page of the summary in its documents.")
+@options.encoding_option("the files")
+@options.json_option("Print JSON, with all texts and the offsets of sentences.")
+@options.output_option("--html FILE", "Write a page of the summary in its documents.")
 @options.FORCE
 def summarize(
     files: tuple[str, ...],
@@ -135,20 +133,20 @@ def _title(documents: Sequence[Document]) -> str:
 )
 @click.argument("data", type=options.PATH)
 @options.OUT
-@options.parameter(
-    "budget", "250w", type=_BUDGET, metavar="N[cwsb]",
-    help="Length of the summaries to learn from, as for summarize.",
+@option(
+    "--budget N[cwsb]", "Length of the summaries to learn from, as for summarize.",
+    _BUDGET, default="250w",
 )  # fmt: skip
 @options.learning_options(1.0, 200, "sentence", "summarize")
-@options.parameter(
-    "similarity", "mkr", ("mkr", "cos"),
-    help="Similarity: a learned mixture of kernels, or the cosine.",
+@option(
+    "--similarity", "Similarity: a learned mixture of kernels, or the cosine.",
+    ("mkr", "cos"), default="mkr",
 )  # fmt: skip
-@options.parameter(
-    "features", "full", ("full", "paper"),
-    help="Features of a sentence: all, or those of the paper.",
+@option(
+    "--features", "Features of a sentence: all, or those of the paper.",
+    ("full", "paper"), default="full",
 )  # fmt: skip
-@options.encoding_option(help="Encoding of DATA.")
+@options.encoding_option("DATA")
 @options.FORCE
 def fit_summarizer(
     data: Path, out: Path, encoding: str, force: bool, **parameters: Any

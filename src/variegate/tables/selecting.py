@@ -260,7 +260,9 @@ def select_untrained(
     memory, n_jobs : as for :class:`TableSelector`
     """
     if k is None and budget is None:
-        raise TableError("say how many rows to choose: k or budget")
+        raise TableError(
+            "say how many rows to choose: ", Setting("k"), " or ", Setting("budget")
+        )
     if budget is not None and columns.cost is None:
         raise TableError("a budget needs ", Setting("cost"), ", the column of costs")
     table, output = as_table(X), Output(keep_all, drop, out)
