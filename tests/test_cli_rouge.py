@@ -163,11 +163,11 @@ def test_letters_that_do_not_count_bring_a_note(variegate, tmp_path):
         ([*ONE, "--reference", "."], "'.' is a directory"),
         (
             [*ONE, "--reference", "latin1.txt"],
-            "latin1.txt: the text is not utf-8; name its encoding with --encoding",
+            "latin1.txt is not in utf-8: byte ",
         ),
         (
             [*PAIR, "--system", "latin1.txt"],
-            "latin1.txt: the text is not utf-8; name its encoding with --encoding",
+            "latin1.txt is not in utf-8: byte ",
         ),
         ([*PAIR, "--reference", "empty.txt"], "empty.txt: the reference is empty"),
         (
@@ -182,8 +182,8 @@ def test_letters_that_do_not_count_bring_a_note(variegate, tmp_path):
             [*PAIR, "--stem", "--wordnet", "broken.tsv"],
             "broken.tsv, line 2: expected 'form<TAB>base', got 'ran run'",
         ),
-        ([*PAIR, "--encoding", "klingon"], "no encoding of texts is called 'klingon'"),
-        ([*PAIR, "--encoding", "hex"], "no encoding of texts is called 'hex'"),
+        ([*PAIR, "--encoding", "klingon"], "unknown encoding 'klingon'"),
+        ([*PAIR, "--encoding", "hex"], "unknown encoding 'hex'"),
         ([*PAIR, "--n", "0"], "0 is not in the range"),
         ([*PAIR, "--su", "-1"], "-1 is not in the range"),
         ([*PAIR, "--max-words", "0"], "0 is not in the range"),

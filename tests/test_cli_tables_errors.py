@@ -498,7 +498,7 @@ def test_a_table_that_may_not_be_read(refused, tmp_path):
             select(out="gone/x.parquet"),
             "cannot write gone/x.parquet: there is no folde",
         ),
-        (select(out="train.parquet"), "train.parquet exists: name another file, or"),
+        (select(out="train.parquet"), "train.parquet is one of the files to read"),
         (select(out="x.xlsx"), "the suffix '.xlsx' is of no known table format"),
         (select(out="x"), "the suffix '' is of no known table format"),
         (select(out="x.csv"), "a .csv file cannot hold 'embedding' (list<"),

@@ -38,11 +38,7 @@ class _App(click.Group):
     """Imports a command when it is asked for, and lists all by subject."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
-            return None
-        module = import_module(f"variegate.cli.{_COMMANDS[cmd_name]}")
-        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
-        return command
+        return _imported(cmd_name) if cmd_name in _COMMANDS else None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -52,14 +48,18 @@ class _App(click.Group):
     ) -> None:
         spacing = max(map(len, _COMMANDS))
         for title, names in _SECTIONS.items():
-            commands = {name: self.get_command(ctx, name) for name in names}
             rows = [
-                (name.ljust(spacing), command.get_short_help_str(limit=200))
-                for name, command in commands.items()
-                if command is not None
+                (name.ljust(spacing), _imported(name).get_short_help_str(limit=200))
+                for name in names
             ]
             with formatter.section(title):
                 formatter.write_dl(rows)
+
+
+def _imported(name: str) -> click.Command:
+    module = import_module(f"variegate.cli.{_COMMANDS[name]}")
+    command: click.Command = getattr(module, name.replace("-", "_"))
+    return command
 
 
 @click.group(cls=_App, context_settings={"help_option_names": ["-h", "--help"]})
@@ -98,17 +98,9 @@ def run(command: click.Command = app, name: str = "variegate") -> None:
     except MemoryError as error:
         fail(f"there is not enough memory ({' '.join(str(error).split())})")
     except RefusalError as error:
-        fail(refused(error, _called(command), sys.argv[1:]))
+        fail(refused(error, sys.argv[1:]))
     except (OSError, ValueError, ImportError) as error:
         fail(" ".join(str(error).split()))
-
-
-def _called(command: click.Command) -> click.Command | None:
-    """Return the command that was called: of a group, the first argument names it."""
-    if isinstance(command, click.Group):
-        name = sys.argv[1] if len(sys.argv) > 1 else ""
-        return command.get_command(click.Context(command), name)
-    return command
 
 
 def _what_remains(error: BaseException) -> str:
@@ -122,18 +114,16 @@ def _what_remains(error: BaseException) -> str:
 # Refusals, which name parameters of the library, in options of a command -------------
 
 
-def refused(
-    error: RefusalError, command: click.Command | None, arguments: Sequence[str]
-) -> str:
+def refused(error: RefusalError, arguments: Sequence[str]) -> str:
     """Return the message of a command: a line, or one for each of several problems.
 
     Under several stands the command line that solves all of them, if it is known.
     """
     from variegate.cli.options import ROLES
 
-    options = command.params if command else ()
+    called = arguments[0] if arguments else ""
+    options = _imported(called).params if called in _COMMANDS else ()
     known = {name for option in options for name in option.opts}
-    is_fit = command is not None and command.name == "fit"
 
     def words(setting: Setting) -> list[str]:
         """Return an option and its value."""
@@ -148,7 +138,7 @@ def refused(
         option, *value = words(setting)
         text = " ".join([option, *map(shlex.quote, value)])
         # Some problems are of the model, and are solved where it is fitted.
-        is_own = is_fit or (option in known and option != "--columns")
+        is_own = called == "fit" or (option in known and option != "--columns")
         return text if is_own else f"{text} of 'variegate fit'"
 
     if len(error.problems) == 1:

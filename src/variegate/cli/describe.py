@@ -25,8 +25,7 @@ def describe(model: Path, png: Path | None, force: bool, as_json: bool) -> None:
     from variegate.files.models import load
     from variegate.report.figures import to_png
 
-    output.refuse_existing(force, png)
-    output.refuse_to_replace(png, "--png", [model])
+    output.refuse_to_replace(png, "--png", [model], force)
     description = describe_model(load(model))
     output.say_result(as_json, description.numbers, lambda: str(description))
     if png is not None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from functools import partial
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,7 +96,6 @@ def evaluate(
     training, and untrained methods the mean there. With --k and --budget, models are
     judged by what they choose by themselves and on the terms that hold for all.
     """
-    options.need_tables()
     if train is not None and train.resolve() == table.resolve():
         raise click.UsageError(
             f"{table} is what is judged by: name another table for --train"
@@ -159,11 +158,8 @@ def _numbers(result: Evaluation) -> dict[str, Any]:
         """Return intervals as dictionaries, None for NaN, which JSON does not have."""
         return {
             name: {
-                score: {
-                    end: None if math.isnan(value) else value
-                    for end, value in interval._asdict().items()
-                }
-                for score, interval in scores.items()
+                score: {e: None if isnan(x) else x for e, x in it._asdict().items()}
+                for score, it in scores.items()
             }
             for name, scores in found.items()
         }
@@ -229,7 +225,7 @@ def _table(heads: Mapping[str, str], found: Mapping[str, dict[str, Interval]]) -
 def _cell(score: str, interval: Interval | None, sign: str = "") -> str:
     if interval is None:
         return ""
-    if math.isnan(interval.mean):
+    if isnan(interval.mean):
         return "-"
     if score in ("size", "kinds"):
         return f"{interval.mean:.1f}"

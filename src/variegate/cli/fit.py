@@ -115,7 +115,6 @@ def fit(
     On a cluster, run again after an interruption, the command resumes from
     FILE.checkpoint beside the file of -o.
     """
-    options.need_tables()
     from variegate.tables.fitting import open_checkpoint
     from variegate.tables.report.gathering import check_report_columns
     from variegate.tables.selector import TableSelector
@@ -174,6 +173,7 @@ def _check_outputs(
     table: Path, out: Path, reports: Sequence[Path], force: bool
 ) -> None:
     """Refuse before the work files that must not be written."""
+    output.refuse_to_replace(out, "-o", [table], force)
     for path in reports:
         if path.resolve() == out.resolve():
             raise click.UsageError(f"{out} is for the model: name another for --report")
@@ -184,9 +184,8 @@ def _check_outputs(
                 f"--report {path} is a file: name a folder, or a file that ends in "
                 ".html"
             )
-    files = [out, *(path if _is_page(path) else path / "report.md" for path in reports)]
-    output.refuse_existing(force, *files)
-    output.refuse_to_replace(out, "-o", [table])
+        file = path if _is_page(path) else path / "report.md"
+        output.refuse_to_replace(file, "--report", [table], force)
 
 
 def _write(made: Report, paths: Sequence[Path]) -> None:

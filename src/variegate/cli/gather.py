@@ -48,7 +48,6 @@ def gather(
     with room for the whole table; run again after an interruption, the command resumes
     from it.
     """
-    options.need_tables()
     from variegate.tables.gathering import gather as gather_folder
 
     if files is not None and rows is not None:

@@ -236,7 +236,7 @@ def write_results(
                 f"{folder / name} is already there: name another folder or --template, "
                 "or replace it with --force"
             )
-        output.refuse_to_replace(folder / name, "-o", sources)
+        output.refuse_to_replace(folder / name, "-o", sources, force)
     if force:
         _remove_results(folder, sources)
     written: list[Path] = []

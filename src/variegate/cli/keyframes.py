@@ -250,8 +250,7 @@ def fit_keyframes(
 
     options.need_opencv()
     videos = video.read_picks(picks, folder)
-    output.refuse_to_replace(out, "-o", [picks, *(one.path for one in videos)])
-    output.refuse_existing(force, out)
+    output.refuse_to_replace(out, "-o", [picks, *(v.path for v in videos)], force)
     for one in videos:
         promised_duration(one.path)  # refuses files that are not videos at once
     picker = video.KeyframePicker(**parameters)

@@ -150,19 +150,10 @@ def given_options() -> dict[str, str]:
     }
 
 
-def _check_writable(
-    context: click.Context, parameter: click.Parameter, value: Path | None
-) -> Path | None:
-    """Refuse before the work a file that could not be written after it."""
-    if value is not None:
-        check_writable(value)
-    return value
-
-
-#: An option that names a file to write.
+#: An option that names a file to write, which is checked before the work.
 output_option = partial(
     option,
-    callback=_check_writable,
+    callback=lambda context, option, path: path and check_writable(path),
     type=click.Path(dir_okay=False, path_type=Path),
 )
 OUT = output_option("-o --out FILE", "File to write the model to.", required=True)
@@ -325,7 +316,7 @@ def open_table(
 def load_selector(path: Path, memory: int, n_jobs: int) -> TableSelector:
     """Load a model for tables, to be used on this machine."""
     from variegate.files.models import load
-    from variegate.tables.selector import TableSelector
+    from variegate.tables.selector import TableSelector  # first: says what to install
 
     model = load(path)
     if not isinstance(model, TableSelector):
@@ -335,11 +326,6 @@ def load_selector(path: Path, memory: int, n_jobs: int) -> TableSelector:
         )
     model.set_params(memory=memory, n_jobs=n_jobs)
     return model
-
-
-def need_tables() -> None:
-    """Refuse to start without the packages that tables need."""
-    import variegate.tables  # noqa: F401 - says what to install
 
 
 # Videos -------------------------------------------------------------------------------

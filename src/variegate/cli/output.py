@@ -87,32 +87,22 @@ def names_of(names: Sequence[str], most: int) -> str:
 
 def check_writable(
     path: Path, *, is_folder: bool = False, option: str | None = None
-) -> None:
-    """Refuse a file, or a folder, that could not be written."""
+) -> Path:
+    """Return the path of a file, or a folder, unless it could not be written."""
+    reason = ""
     if not path.parent.is_dir():
-        raise click.BadParameter(
-            f"cannot write {path}: there is no folder {path.parent}", param_hint=option
-        )
-    if path.exists() and not (path.is_dir() if is_folder else path.is_file()):
-        wanted = "folder" if is_folder else "plain file"
-        raise click.BadParameter(
-            f"cannot write {path}: it is not a {wanted}", param_hint=option
-        )
-
-
-def refuse_existing(force: bool, *paths: Path | None) -> None:
-    """Refuse to replace files without ``--force``."""
-    for path in paths:
-        if path is not None and path.exists() and not force:
-            raise click.UsageError(
-                f"{path} exists: name another file, or replace it with --force"
-            )
+        reason = f"there is no folder {path.parent}"
+    elif path.exists() and not (path.is_dir() if is_folder else path.is_file()):
+        reason = f"it is not a {'folder' if is_folder else 'plain file'}"
+    if reason:
+        raise click.BadParameter(f"cannot write {path}: {reason}", param_hint=option)
+    return path
 
 
 def refuse_to_replace(
-    target: Path | None, option: str, inputs: Sequence[str | Path]
+    target: Path | None, option: str, inputs: Sequence[str | Path], force: bool
 ) -> None:
-    """Refuse to write over one of the files to read."""
+    """Refuse to write over a file to read, or over another without ``--force``."""
     if target is None or not target.exists():
         return
     for source in map(Path, inputs):
@@ -120,3 +110,7 @@ def refuse_to_replace(
             raise click.UsageError(
                 f"{target} is one of the files to read: name another for {option}"
             )
+    if not force:
+        raise click.UsageError(
+            f"{target} exists: name another file, or replace it with --force"
+        )

@@ -88,19 +88,25 @@ def score_files(
     **settings: Any,
 ) -> None:
     """Print the scores of files by a kind of ``Rouge``."""
+    from variegate.text.readers import read_text
     from variegate.text.rouge import mean_scores, read_exceptions
+
+    def read(path: Path) -> str:
+        return read_text(path, encoding).replace("\r\n", "\n")
 
     scorer = kind(
         exceptions=None if wordnet is None else read_exceptions(wordnet),
         references="best" if best else "average",
-        stop_words=_read(stop_words, encoding).split() if stop_words else None,
+        stop_words=read(stop_words).split() if stop_words else None,
         **settings,
     )
-    texts = {path: _reference(path, scorer, encoding) for path in references}
+    texts = {path: read(path) for path in references}
+    for path, text in texts.items():
+        _check_reference(path, text, scorer)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a note says it in the words of the options
         prepared = scorer.prepare([texts[path] for path in references])
-    scores = [prepared.score(_read(path, encoding)) for path in systems]
+    scores = [prepared.score(read(path)) for path in systems]
     for text in _notes(scorer, texts, wordnet):
         output.note(text)
     rows = [(str(path), row) for path, row in zip(systems, scores, strict=True)]
@@ -129,27 +135,12 @@ def _notes(
             yield f"{path}: letters outside ASCII do not count without --unicode"
 
 
-def _read(path: Path, encoding: str) -> str:
-    try:
-        return path.read_text(encoding=encoding)
-    except UnicodeError:
-        raise click.UsageError(
-            f"{path}: the text is not {encoding}; name its encoding with --encoding"
-        ) from None
-    except LookupError:
-        raise click.BadParameter(
-            f"no encoding of texts is called {encoding!r}", param_hint="'--encoding'"
-        ) from None
-
-
-def _reference(path: Path, scorer: Rouge, encoding: str) -> str:
-    text = _read(path, encoding)
+def _check_reference(path: Path, text: str, scorer: Rouge) -> None:
     if not text.strip():
         raise click.UsageError(f"{path}: the reference is empty")
     if not scorer.read(text):
         hint = "" if scorer.unicode else "; --unicode counts letters outside ASCII"
         raise click.UsageError(f"{path}: the reference has no words that count{hint}")
-    return text
 
 
 def _plain(scores: Mapping[str, Score]) -> dict[str, dict[str, float]]:
@@ -157,8 +148,10 @@ def _plain(scores: Mapping[str, Score]) -> dict[str, dict[str, float]]:
 
 
 def _table(rows: Sequence[tuple[str, Mapping[str, Score]]]) -> str:
-    cells: list[tuple[str, ...]] = [("system", "measure", "P", "R", "F")]
-    for name, scores in rows:
-        for measure, score in scores.items():
-            cells.append((name, measure, *(f"{value:.5f}" for value in score)))
-    return columns(cells)
+    heads = ("system", "measure", "P", "R", "F")
+    cells = [
+        (name, measure, *(f"{value:.5f}" for value in score))
+        for name, scores in rows
+        for measure, score in scores.items()
+    ]
+    return columns([heads, *cells])

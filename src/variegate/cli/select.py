@@ -79,15 +79,13 @@ def select(
     writes only the files that are missing; .manifest.sqlite in the folder of -o records
     those that are finished.
     """
-    options.need_tables()
     output.check_writable(out, is_folder=bool(cluster), option="-o")
     cluster.refuse(
         method="workers choose by a --model",
         force="only what is missing is done; remove the folder to begin again",
     )
     if not cluster:
-        output.refuse_existing(force, out)
-        output.refuse_to_replace(out, "-o", [table])
+        output.refuse_to_replace(out, "-o", [table], force)
     if (model is None) == (method is None):
         raise click.UsageError("choose with --model or with --method, one of the two")
     choose = _method(method, roles, given) if method else _model(model, roles, given)
@@ -130,7 +128,7 @@ def _model(
     """Return the function that chooses by a model, which knows its columns."""
     written = options.given_options()
     unused = [
-        f"{written[role]}"
+        written[role]
         for role in ("similarity", "categorical", "relevance")
         if role in written
     ]

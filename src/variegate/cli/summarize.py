@@ -98,17 +98,16 @@ def summarize(
         files = ("-",)
     other = None if language is None else other_language(language)
     documents = text.read_documents(files, encoding)
-    sources = [document.id for document in documents]
-    output.refuse_to_replace(
-        html, "--html", sources if model is None else [*sources, str(model)]
-    )
-    output.refuse_existing(force, html)
+    sources = [document.id for document in documents] + ([str(model)] if model else [])
+    output.refuse_to_replace(html, "--html", sources, force)
     summarizer = text.load_default() if model is None else text.Summarizer.load(model)
     known = language if other is None else "none"
     summary = summarizer.summarize(documents, budget, omega, known)
     _note_reading(documents, other)
     if html is not None:
-        write_atomic(html, html_report(summary, _title(documents)))
+        one, several = Path(documents[0].id).name, f"{len(documents)} documents"
+        title = f"Summary of {one if len(documents) == 1 else several}"
+        write_atomic(html, html_report(summary, title))
     if as_json:
         output.echo_json(summary.as_dict())
     elif summary.sentences:
@@ -118,12 +117,6 @@ def summarize(
             "the model chose no sentence; give a --budget to fill or a larger --omega"
         )
     output.say_written(html)
-
-
-def _title(documents: Sequence[Document]) -> str:
-    if len(documents) == 1:
-        return f"Summary of {Path(documents[0].id).name}"
-    return f"Summary of {len(documents)} documents"
 
 
 @click.command(
@@ -156,8 +149,7 @@ def fit_summarizer(
     DATA has one JSON object a line: {"documents": [...], "references": [...]}, both
     lists of texts, and perhaps the "language" they are in.
     """
-    output.refuse_existing(force, out)
-    output.refuse_to_replace(out, "-o", [data])
+    output.refuse_to_replace(out, "-o", [data], force)
     clusters = text.read_clusters(data, encoding=encoding)
     summarizer = text.Summarizer(**parameters)
     with output.notes(), show_progress() as progress:

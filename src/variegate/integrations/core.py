@@ -98,42 +98,41 @@ class ContextWarning(UserWarning):
 class ContextSelector:
     """Chooses documents that are relevant and do not repeat each other.
 
-    The parts of the three frameworks choose with a selector that they are given.
+    The parts of the three frameworks choose with a selector.
 
     Parameters
     ----------
     fetch_k : int
-        How many documents are looked at: of those handed over, the best by score, in
-        their order where there are no scores.  The retriever must find that many.  It
-        must be larger than ``k``, as of ``k`` documents there is no choice.
+        Number of documents to choose from: the best by score, or the first if there
+        are no scores.  The retriever must find that many.  Larger than ``k``.
     k : int, optional
-        How many to choose; all if there are no more.
+        Number of documents to choose; all if there are no more.
     budget : float, optional
-        The most tokens that the chosen documents may have together.  Documents that do
-        not fit are passed over.  A method needs ``k``, ``budget`` or both; a learned
-        model decides how many are worth choosing where neither is given.
+        Most tokens that the chosen documents may have together; documents that do not
+        fit are skipped.  A method needs ``k``, ``budget`` or both; a learned model
+        without either decides how many documents are worth choosing.
     method : str, optional
         A method of :func:`variegate.select`, which learns nothing: "dpp" (the default),
         "mmr", "facility-location", "k-medoids", "max-min", "top" or "random".
     model : path, TableSelector or LargeMarginDPP, optional
-        What was learned, in place of a method: see
-        :func:`~variegate.integrations.training_table`.  A path is that of a model file,
-        which is read when it is first needed.
+        A learned model, in place of a method: see
+        :func:`~variegate.integrations.training_table`.  A file is read when it is first
+        needed.
     diversity : float, optional
-        Of a method: from 0 (relevance only) to 1 (diversity only), 0.5 by default; the
+        For a method: from 0 (relevance only) to 1 (diversity only), 0.5 by default; the
         ``trade_off`` of :func:`variegate.select`.
     omega : float, optional
-        Of a learned model: below 1 few documents and precise, above 1 many and
+        For a learned model: below 1 few documents and precise, above 1 many and
         complete.  By default that of the model.
     relevance : {"score", "rank"}, default="score"
-        What a method goes by.  Scores of different retrievers are not comparable, and
-        neither are their scales: they are centred and divided by their standard
-        deviation over the documents that are looked at.  "rank" goes by the place of a
-        document instead, from 1 to 0 in equal steps, as is done where no document has
-        a score; use it where documents come from several retrievers.
+        Relevance for a method.  Scores are centred and divided by their standard
+        deviation over the documents to choose from, but those of different retrievers
+        are not comparable.  "rank" is the place of a document instead, from 1 to 0 in
+        equal steps, and is used if no document has a score; use it if documents come
+        from several retrievers.
     count_tokens : callable, optional
-        From a text to the number of its tokens; words are counted without it.  A
-        document counts one at least.
+        From a text to the number of its tokens; by default words are counted.  A
+        document counts at least one.
 
     Examples
     --------
@@ -325,7 +324,7 @@ def _scores(scores: Sequence[float | None]) -> FloatArray | None:
 
 
 def _embeddings(found: Found, places: IntArray) -> FloatArray:
-    vectors = {int(place): found.embeddings[place] for place in places}
+    vectors = {place: found.embeddings[place] for place in places.tolist()}
     missing = [place for place, vector in vectors.items() if vector is None]
     if missing:
         if found.embed is None:
@@ -339,30 +338,26 @@ def _embeddings(found: Found, places: IntArray) -> FloatArray:
                 f"the embedder made {len(made)} embeddings of {len(missing)} documents"
             )
         vectors |= dict(zip(missing, made, strict=True))
-    rows = {place: _vector(vector, place) for place, vector in vectors.items()}
-    first = len(rows[int(places[0])])
-    for place, row in rows.items():
-        if len(row) != first:
+    rows: list[FloatArray] = []
+    for place, vector in vectors.items():
+        if vector is None:
+            raise ValueError(f"the embedder made no embedding of document {place}")
+        row = np.asarray(vector, dtype=np.float64)
+        if row.ndim != 1 or len(row) == 0:
             raise ValueError(
-                f"embeddings are of different lengths: {first} numbers in document "
-                f"{places[0]}, {len(row)} in document {place}; all of them must come "
-                "from one embedder"
+                f"the embedding of document {place} has shape {row.shape}, not that of "
+                "a vector"
             )
-    return np.array(list(rows.values()))
-
-
-def _vector(vector: Any, place: int) -> FloatArray:
-    if vector is None:
-        raise ValueError(f"the embedder made no embedding of document {place}")
-    row = np.asarray(vector, dtype=np.float64)
-    if row.ndim != 1 or len(row) == 0:
-        raise ValueError(
-            f"the embedding of document {place} has shape {row.shape}, not that of "
-            "a vector"
-        )
-    if not np.isfinite(row).all():
-        raise ValueError(f"the embedding of document {place} holds NaN or infinity")
-    return row
+        if not np.isfinite(row).all():
+            raise ValueError(f"the embedding of document {place} holds NaN or infinity")
+        if rows and len(row) != len(rows[0]):
+            raise ValueError(
+                f"embeddings are of different lengths: {len(rows[0])} numbers in "
+                f"document {places[0]}, {len(row)} in document {place}; all of them "
+                "must come from one embedder"
+            )
+        rows.append(row)
+    return np.array(rows)
 
 
 def _count(count_tokens: TokenCounter, text: str, place: int) -> float:
