@@ -157,7 +157,7 @@ def test_rivals_that_cannot_learn(refused):
 def test_rivals_do_not_learn_from_what_they_are_judged_by(refused):
     assert refused(
         evaluate("train.parquet", "--train", "./train.parquet"),
-        "train.parquet is what is judged by: name another table for --train",
+        "train.parquet is the table to judge by: name another for --train",
     )
 
 

@@ -98,7 +98,7 @@ def evaluate(
     """
     if train is not None and train.resolve() == table.resolve():
         raise click.UsageError(
-            f"{table} is what is judged by: name another table for --train"
+            f"{table} is the table to judge by: name another for --train"
         )
     cluster.refuse()
     if cluster and len(models) > 1:

@@ -1,4 +1,4 @@
-"""``variegate evaluate-keyframes``: chosen frames against those of people."""
+"""``variegate evaluate-keyframes``: chosen frames against frames of people."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def evaluate_keyframes(
     threshold: float,
     as_json: bool,
 ) -> None:
-    """Compare chosen frames with those that people chose, as VSUMM does.
+    """Compare chosen frames with frames that people chose, as VSUMM does.
 
     CHOSEN and each USER are folders of pictures (JPEG or PNG), or tables (CSV) with a
     column "time" and perhaps "user" and "video"; the frame of a time is the first at

@@ -1,4 +1,4 @@
-"""The files of ``variegate keyframes``: what they are called, and where they go."""
+"""Names and folders of the files that ``variegate keyframes`` writes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from itertools import product
+from itertools import count, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,16 +22,16 @@ from variegate.video.reading import VIDEO_SUFFIXES
 if TYPE_CHECKING:
     from variegate.video.summary import VideoSummary
 
-#: What lies beside the pictures.  The table is written last: where it is, all is.
+#: Files beside the pictures.  The table is written last: if it is there, all are.
 SHEET, PAGE, TABLE = "storyboard.png", "keyframes.html", "keyframes.csv"
 
 _COLUMNS = ("video", "frame", "time", "probability", "file")
 _PICTURES = (".jpg", ".jpeg", ".png")
 
-#: What a template can say, with values to try it.
+#: Fields of a template, with values to try it.
 _FIELDS: Mapping[str, Any] = {"name": "clip", "n": 1, "frame": 0, "time": 0.0}
 
-#: Files that are named where they are left out.
+#: Files left out that a note names.
 _NAMED = 3
 
 #: Bytes of a video's name that go into the names of files and folders.
@@ -70,18 +70,17 @@ def as_jobs(videos: Sequence[Path], out: Path) -> list[Job]:
     taken: set[str] = set()
     for video in distinct.values():
         name = folder = _plain_name(video)
-        count = 1
+        numbers = count(2)
         # Some file systems take capital and small letters for the same.
         while folder.casefold() in taken:
-            count += 1
-            folder = f"{name}-{count}"
+            folder = f"{name}-{next(numbers)}"
         taken.add(folder.casefold())
         jobs.append(Job(video, name, out / folder))
     return jobs
 
 
 def _videos_in(folder: Path) -> list[Path]:
-    """Return the videos of a folder in order, and say what else is in it."""
+    """Return the videos of a folder in order, and note its other files."""
     files = sorted(
         file
         for file in folder.rglob("*")
@@ -104,7 +103,7 @@ def _videos_in(folder: Path) -> list[Path]:
 
 
 def _plain_name(video: Path) -> str:
-    """Return the name of a video, without what no name of a file should have."""
+    """Return the name of a video, in characters that a file name may have."""
     name = "".join(c if c.isprintable() and c != "\\" else "_" for c in video.stem)
     name = name.encode()[:_LONGEST_NAME].decode(errors="ignore")
     return name.strip(". ") or "video"
@@ -122,7 +121,7 @@ def refuse_results(folders: Sequence[Path]) -> None:
 
 @contextmanager
 def made_folders(folders: Sequence[Path]) -> Iterator[None]:
-    """Make folders to write into, and remove those that stay empty."""
+    """Make folders to write into, and remove the empty ones at the end."""
     made: list[Path] = []
     try:
         for folder in folders:
@@ -156,8 +155,9 @@ def _make(folder: Path, made: list[Path]) -> None:
 def check_template(
     context: click.Context, parameter: click.Parameter, value: str
 ) -> str:
-    """Refuse what cannot name a picture."""
+    """Refuse a template that cannot name a picture."""
     known = ", ".join(f"{{{name}}}" for name in _FIELDS)
+    problem = ""
     try:
         for _, field, form, _ in string.Formatter().parse(value):
             if field is not None and field not in _FIELDS:
@@ -166,15 +166,16 @@ def check_template(
                 raise ValueError(f"{form!r} is not a form for {{{field}}}")
         sample = value.format(**_FIELDS)
     except ValueError as error:
-        raise click.BadParameter(f"{value!r}: {error}") from None
-    if re.search(r"[/\\]|\.\.", value):
-        raise click.BadParameter(
-            f"{value!r} is a path; all pictures lie in the folder that -o names"
-        )
-    if not value.lower().endswith(_PICTURES):
-        raise click.BadParameter(f"{value!r} must end in .jpg or .png")
-    if not sample.isprintable() or len(sample.encode()) > _LONGEST_FILE:
-        raise click.BadParameter(f"{value!r} gives names that a file cannot have")
+        problem = f": {error}"
+    else:
+        if re.search(r"[/\\]|\.\.", value):
+            problem = " is a path; all pictures lie in the folder that -o names"
+        elif not value.lower().endswith(_PICTURES):
+            problem = " must end in .jpg or .png"
+        elif not sample.isprintable() or len(sample.encode()) > _LONGEST_FILE:
+            problem = " gives names that a file cannot have"
+    if problem:
+        raise click.BadParameter(f"{value!r}{problem}")
     return value
 
 
@@ -251,26 +252,21 @@ def write_results(
 
 
 def _remove_results(folder: Path, sources: Sequence[Path]) -> None:
-    """Remove what an earlier run wrote, so that no old picture stays among the new.
+    """Remove the files of an earlier run: pictures that its table lists, then the rest.
 
-    The table goes last: it says what there is to remove.
+    The table goes last: it lists the files to remove.
     """
-    for name in (*_listed_pictures(folder / TABLE), SHEET, PAGE, TABLE):
+    listed: list[str] = []
+    with suppress(OSError, csv.Error):
+        text = (folder / TABLE).read_text(encoding="utf-8", errors="replace")
+        rows = csv.DictReader(io.StringIO(text, newline=""))
+        listed = [row.get("file") or "" for row in rows]
+    pictures = [
+        name
+        for name in listed
+        if name.lower().endswith(_PICTURES) and not re.search(r"[/\\\0:]", name)
+    ]
+    for name in (*pictures, SHEET, PAGE, TABLE):
         path = folder / name
         if path.is_file() and not any(path.samefile(source) for source in sources):
             path.unlink()
-
-
-def _listed_pictures(table: Path) -> list[str]:
-    """Return the pictures that an old table names, if they are in its folder."""
-    try:
-        text = table.read_text(encoding="utf-8", errors="replace")
-        rows = list(csv.DictReader(io.StringIO(text, newline="")))
-    except (OSError, csv.Error):
-        return []
-    names = [row.get("file") or "" for row in rows]
-    return [
-        name
-        for name in names
-        if name.lower().endswith(_PICTURES) and not re.search(r"[/\\\0:]", name)
-    ]

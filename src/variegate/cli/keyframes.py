@@ -96,7 +96,7 @@ def keyframes(
     as_json: bool,
     **choice: Any,
 ) -> None:
-    """Choose the frames that tell what is in a video.
+    """Choose the frames that show the content of a video.
 
     A folder stands for the videos in it and in its folders.  Writes a picture of each
     frame, keyframes.csv with their times, a storyboard and a page, and prints a line
@@ -240,7 +240,7 @@ def _report_failure(video: Path, error: Exception) -> None:
 def fit_keyframes(
     folder: Path, picks: Path, out: Path, every: float, force: bool, **parameters: Any
 ) -> None:
-    """Learn to choose key frames from those that people chose.
+    """Learn to choose key frames from frames that people chose.
 
     PICKS is a table (CSV) with the columns "video", the name of a file in FOLDER,
     "time", in seconds or as m:ss, and perhaps "user".  A keyframes.csv will do, once
@@ -259,9 +259,9 @@ def fit_keyframes(
         picker.save(out)
     n_lost = int(picker.training_["n_lost"])
     if n_lost:
-        what, were = ("picks are", "were") if n_lost > 1 else ("pick is", "was")
+        noun, were = ("picks are", "were") if n_lost > 1 else ("pick is", "was")
         output.note(
-            f"{n_lost:,} {what} more than {REACH:g} s from any frame worth looking at "
+            f"{n_lost:,} {noun} more than {REACH:g} s from any frame worth looking at "
             f"and {were} left out"
         )
     output.say(picker.describe_training())

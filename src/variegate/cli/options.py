@@ -81,7 +81,7 @@ def _role(text: str) -> Path | dict[str, Any]:
     if role not in ROLES:
         known = ", ".join(ROLES)
         raise ValueError(f"{role!r} is not a role of columns; there are {known}.")
-    return {role: _names(names) if _is_list(role) else names}
+    return {role: _names(names) if role in _LISTS else names}
 
 
 NAMES = Parsed("names", _names)
@@ -124,7 +124,7 @@ def stacked(*options: Decorator) -> Decorator:
 def merged(
     options: Sequence[Decorator], make: Callable[..., Any], name: str, *parts: str
 ) -> Decorator:
-    """Return a decorator that adds options; the command gets what is made of them.
+    """Return a decorator that adds options; the command gets one value made of them.
 
     ``make`` takes the ``parts``, parameters of the options, and the command ``name``.
     """
@@ -203,42 +203,37 @@ def learning_options(lam: float, max_iter: int, item: str, command: str) -> Deco
 
 # Tables -------------------------------------------------------------------------------
 
-#: Options for roles of columns: the name of the value, and the help.
-_ROLE_OPTIONS = {
-    "group": ("COLUMN", "Column whose equal values form a group; without it, all rows "
-              "are one group."),
-    "label": ("COLUMN", "Column with 1 in chosen rows and 0 in others."),
-    "item": ("COLUMN", "Column that identifies a row in its group."),
-    "quality": ("A,B,...", "Columns that say how good a row is; * matches anything, "
-                "age:COLUMN is the age of a date in days.  [default: every numeric "
-                "column without another role]"),
-    "categorical": ("A,B,...", "Columns whose values are categories."),
-    "similarity": ("A,B,...", "Columns by which rows are compared: vectors or numbers; "
-                   "'embedding=e*' joins several into one vector."),
-    "relevance": ("COLUMN", "Column of relevance, for untrained methods."),
-    "cost": ("COLUMN", "Column of costs, for --budget."),
+#: Roles of columns that have an option, with its help.
+_ROLE_HELP = {
+    "group": "Column whose equal values form a group; without it, all rows are one "
+             "group.",
+    "label": "Column with 1 in chosen rows and 0 in others.",
+    "item": "Column that identifies a row in its group.",
+    "quality": "Columns that say how good a row is; * matches anything, age:COLUMN is "
+               "the age of a date in days.  [default: every numeric column without "
+               "another role]",
+    "categorical": "Columns whose values are categories.",
+    "similarity": "Columns by which rows are compared: vectors or numbers; "
+                  "'embedding=e*' joins several into one vector.",
+    "relevance": "Column of relevance, for untrained methods.",
+    "cost": "Column of costs, for --budget.",
 }  # fmt: skip
 
-#: Roles of columns in ``--columns``.
-ROLES = (*_ROLE_OPTIONS, "missing")
-
-
-def _is_list(role: str) -> bool:
-    return role in _ROLE_OPTIONS and _ROLE_OPTIONS[role][0] != "COLUMN"
+#: Roles of columns in ``--columns``, and those of several columns.
+ROLES = (*_ROLE_HELP, "missing")
+_LISTS = ("quality", "categorical", "similarity")
 
 
 def role_option(role: str, default: str = "") -> Decorator:
     """Return the option for a role of columns."""
-    metavar, text = _ROLE_OPTIONS[role]
-    return option(
-        f"--{role} {metavar}", text + default, NAMES if _is_list(role) else None
-    )
+    names, kind = ("A,B,...", NAMES) if role in _LISTS else ("COLUMN", None)
+    return option(f"--{role} {names}", _ROLE_HELP[role] + default, kind)
 
 
 def column_options(*roles: str) -> Decorator:
-    """Return options for some roles, and ``--columns`` for all; ``roles`` of a command.
+    """Return options for some roles, and ``--columns`` for all.
 
-    The command gets a dictionary of the roles that were given.
+    The command gets ``roles``, a dictionary of the roles that were given.
     """
     others = ", ".join(role for role in ROLES if role not in roles)
     text = (
@@ -252,7 +247,7 @@ def column_options(*roles: str) -> Decorator:
 
 
 def _roles(columns: Sequence[Path | dict[str, Any]], **given: Any) -> dict[str, Any]:
-    """Return roles of columns: options come before --columns, and that before files."""
+    """Return roles: an option replaces that of --columns, and that one of a file."""
     roles: dict[str, Any] = {}
     for part in sorted(columns, key=lambda part: isinstance(part, dict)):
         roles |= part if isinstance(part, dict) else _read_roles(part)
@@ -342,6 +337,6 @@ def need_opencv() -> None:
     """Refuse to start without OpenCV, and keep FFmpeg silent."""
     from variegate.video.reading import require_cv2
 
-    # FFmpeg would print to standard error what messages of commands say already.
+    # FFmpeg would repeat the messages of commands on standard error.
     os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")
     require_cv2()

@@ -27,7 +27,7 @@ def rows_note(stage: str, done: float, total: float) -> str:
 
 
 def video_note() -> Note:
-    """Return notes on the time in a video, and the frames looked at a second."""
+    """Return notes on the time in a video, and the frames read a second."""
     from variegate.video.reading import time_label
 
     started, n_frames = time.monotonic(), 0
@@ -88,7 +88,7 @@ def _empty_line() -> Bars | None:
     from rich.console import Console
 
     console = Console(stderr=True)
-    if not console.is_interactive:  # a terminal that cannot wipe what it has shown
+    if not console.is_interactive:  # a terminal that cannot wipe a line
         return None
     return progress.Progress(
         # Names may have brackets, and are not markup.

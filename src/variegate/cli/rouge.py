@@ -120,7 +120,7 @@ def score_files(
 def _notes(
     scorer: Rouge, references: Mapping[Path, str], wordnet: Path | None
 ) -> Iterator[str]:
-    """Yield what a user may not expect of the scores."""
+    """Yield notes on scores that may surprise a user."""
     from variegate.text.rouge_tokens import mostly_beyond_ascii
 
     if scorer.stem and wordnet is None:

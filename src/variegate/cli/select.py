@@ -77,7 +77,7 @@ def select(
 
     On a cluster, TABLE and -o are folders. Run again after an interruption, the command
     writes only the files that are missing; .manifest.sqlite in the folder of -o records
-    those that are finished.
+    the finished ones.
     """
     output.check_writable(out, is_folder=bool(cluster), option="-o")
     cluster.refuse(

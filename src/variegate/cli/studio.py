@@ -69,31 +69,35 @@ def studio(
     """Pick on a page of your own machine, and watch a model learn from it.
 
     DATA is a table, a folder of documents, a video or a folder of them, or a folder of
-    images. A page opens that shows one group after the other; what you pick is kept at
-    once, and a model learns from it what to propose in the next. The page can be
-    reached from this machine alone, by the address that is printed. Ctrl-C ends it,
+    images. A page opens that shows one group after the other; your picks are kept at
+    once, and a model learns from them to propose items of the next group. The page can
+    be reached from this machine alone, by the address that is printed. Ctrl-C ends it,
     and the same command resumes it.
     """
     import variegate.studio  # noqa: F401 - says what to install
     from variegate.studio.material.opening import open_material
     from variegate.studio.serving import serve
 
+    place = data.resolve()
+    store = store or place.with_name(f"{place.name}.studio.sqlite")
     with notes(), show_progress("opening") as progress:
         material = open_material(
-            data,
-            columns=roles,
-            page=page,
-            model=model,
-            progress=progress,
+            data, columns=roles, page=page, model=model, progress=progress
         )
-        place = data.resolve()
-        beside = place.with_name(f"{place.name}.studio.sqlite")
-        session = _session(material, store or beside, str(data))
+        session = _session(material, store, str(data))
     with closing(session):
         session.start(**({} if order is None else {"order": order}))
-        _say_what_is_open(session)
+        n_items = sum(material.sizes)
+        items = f"{n_items:,} {material.nouns[n_items != 1]}"
+        n_done = len(session.done_picks())
+        so_far = f", {n_done:,} of them done" if n_done else ""
+        say(
+            f"{count(len(material.names), 'group')} of {items}{so_far}; picks are kept "
+            f"in {store}",
+            err=True,
+        )
         serve(session, host, port, on_start=partial(_open, host, not no_browser))
-    say(f"the picks are in {session.store.path}", err=True)
+    say(f"the picks are in {store}", err=True)
 
 
 def _session(material: Material, path: Path, data: str) -> Session:
@@ -108,18 +112,6 @@ def _session(material: Material, path: Path, data: str) -> Session:
     except BaseException:
         store.close()
         raise
-
-
-def _say_what_is_open(session: Session) -> None:
-    material: Material = session.material
-    n_items = sum(material.sizes)
-    items = f"{n_items:,} {material.nouns[n_items != 1]}"
-    groups = count(len(material.names), "group")
-    n_done = len(session.done_picks())
-    so_far = f", {n_done:,} of them done" if n_done else ""
-    say(
-        f"{groups} of {items}{so_far}; picks are kept in {session.store.path}", err=True
-    )
 
 
 def _open(host: str, opens_browser: bool, address: str) -> None:

@@ -27,9 +27,7 @@ def _language(value: str) -> str:
 
     if value.strip().lower() == "none":
         return "none"
-    other = other_language(value)
-    language = None if other else as_language(value)
-    return other or (language.name if language else "none")
+    return other_language(value) or as_language(value).name  # type: ignore[union-attr]
 
 
 def _note_reading(documents: Sequence[Document], other: str | None) -> None:

@@ -1,4 +1,4 @@
-"""Retrieval pipelines: documents found in, context for a language model out.
+"""Choose the context of a language model from the documents of a retriever.
 
 A retriever finds more documents than a language model is to read;
 :class:`ContextSelector` chooses among them, by a method of :func:`variegate.select` or

@@ -1,4 +1,4 @@
-"""Choosing the context of a language model among the documents of a retriever."""
+"""Choose the context of a language model from the documents of a retriever."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ class ContextSelector:
             )
         if self.relevance != RELEVANCES[0]:
             raise ValueError(
-                "relevance is of methods that learn nothing: a model goes by the "
+                "relevance is of methods that learn nothing: a model has the "
                 "columns it was learned with, 'place' for the rank"
             )
         if not isinstance(self.model, str | Path):
@@ -245,7 +245,7 @@ class ContextSelector:
         n_found, tokens = len(found.texts), candidates.tokens
         if n_found == k and n_found > 1:
             warnings.warn(
-                f"{n_found} documents were handed over, and as many are to be chosen: "
+                f"{n_found} documents were given, and as many are to be chosen: "
                 f"let the retriever find fetch_k={self.fetch_k}",
                 ContextWarning,
                 stacklevel=3,
@@ -263,7 +263,7 @@ class ContextSelector:
         """Return the ``fetch_k`` best of the documents that were found, as numbers.
 
         They are the best by score, in their order where scores are equal or missing.
-        Only those of them that have no embedding are embedded.
+        Only documents without an embedding are embedded.
         """
         n_found = len(found.texts)
         if n_found == 0:

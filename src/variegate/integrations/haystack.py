@@ -77,7 +77,7 @@ class VariegateRanker:
         return ranker
 
     def warm_up(self) -> None:
-        """Let the embedder load what it needs."""
+        """Load the model of the embedder."""
         if hasattr(self.embedder, "warm_up"):
             self.embedder.warm_up()
 
@@ -100,8 +100,8 @@ class VariegateRanker:
         Returns
         -------
         dict
-            ``documents``: those chosen, the best first, each of the others the one that
-            adds most to those before it.  None of none.
+            ``documents``: the chosen documents, the best first, each of the others the
+            one that adds most to the ones before it.
         """
         if not documents:
             return {"documents": []}

@@ -1,4 +1,4 @@
-"""Learned models in retrieval pipelines: their training table, and how they choose."""
+"""Choose documents by learned models, and make tables to learn them from."""
 
 from __future__ import annotations
 

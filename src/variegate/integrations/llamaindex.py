@@ -29,7 +29,7 @@ _HINT = (
     "most retrievers hand over nodes without embeddings"
 )
 
-#: Stands for what cannot be written, in what was.
+#: Written in place of a part that cannot be written.
 _NOT_WRITTEN = "not written: give it to from_dict"
 
 
@@ -45,7 +45,7 @@ class VariegatePostprocessor(BaseNodePostprocessor):
     ----------
     selector : ContextSelector
         Its ``fetch_k`` is ``similarity_top_k`` of the retriever.  Tokens are counted in
-        what the language model gets to see of a node.
+        the text of a node that the language model reads.
     embed_model : BaseEmbedding, optional
         That of the index, for nodes without an embedding.
 
