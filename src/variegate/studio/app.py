@@ -143,13 +143,13 @@ class _Api:
         ]
 
     def acting(self, act: Callable[[_Body], None]) -> _Endpoint:
-        """Return an endpoint that does something, and answers with the state then."""
+        """Return an endpoint that does something, then answers with the state."""
 
-        async def endpoint(request: Request) -> Response:
-            await to_thread.run_sync(act, _parsed(request.scope["body"]))
-            return JSONResponse(await to_thread.run_sync(self.session.state))
+        def answer(request: Request) -> dict[str, Any]:
+            act(_parsed(request.scope["body"]))
+            return self.session.state()
 
-        return endpoint
+        return _answering(answer)
 
     # Answers -------------------------------------------------------------------------
 

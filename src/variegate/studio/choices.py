@@ -73,12 +73,8 @@ class GreedyOrder:
 
     Where omega multiplies the odds of every item, it adds its logarithm to all gains:
     which item is best does not change, only where it stops.  So the choice at one omega
-    is the beginning of that at a larger one, and a slider need not choose anew.
-
-    Parameters
-    ----------
-    ensemble : LEnsemble
-        At omega 1.
+    is the beginning of that at a larger one, and a slider need not choose anew.  The
+    ensemble is that at omega 1.
     """
 
     def __init__(self, ensemble: LEnsemble) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import tempfile
-import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -37,7 +36,10 @@ EXPORTS = {
 
 
 class Exporter:
-    """Makes the files of ``EXPORTS``; ``call`` calls functions that take long."""
+    """Makes the files of ``EXPORTS``, one at a time.
+
+    ``call`` calls functions that take long.
+    """
 
     def __init__(
         self,
@@ -46,11 +48,11 @@ class Exporter:
     ) -> None:
         self._material = material
         self._call = call
-        self._lock = threading.Lock()
         self._last: tuple[str, Any] | None = None
 
     def export(self, name: str, picks: Picks) -> bytes:
         """Return the content of a file, from the picks of groups that are done."""
+        material = self._material
         if name not in EXPORTS:
             raise MaterialError(f"there is no {name}; there are {', '.join(EXPORTS)}")
         if not picks:
@@ -59,27 +61,23 @@ class Exporter:
             return _content(self._learned(picks).save, name)
         if name == "report.html":
             return self._report(picks).encode()
+        text = material.picks_text(name, picks)
         if name == "command.txt":
-            return self._material.command_line(picks).encode()
-        text = self._material.picks_text(name, picks)
+            text = material.command_line(picks)
         if text is not None:
             return text.encode()
-        table = self._material.picks_table(picks)
+        table = material.picks_table(picks)
         if name == "picks.csv":
             table = _vectors_as_text(table)
         return _content(partial(write_table, table), name)
 
     def _learned(self, picks: Picks) -> Any:
-        """Return the model of some picks, or the last one, if it was of the same.
-
-        A report is often asked for after its model.
-        """
+        """Return the model of some picks; the last one is kept, for its report."""
         key = repr([(group, chosen.tolist()) for group, chosen in picks.items()])
-        with self._lock:
-            if self._last is None or self._last[0] != key:
-                learn = partial(without_warnings, self._material.learner(picks))
-                self._last = key, self._call(learn)
-            return self._last[1]
+        if self._last is None or self._last[0] != key:
+            learn = partial(without_warnings, self._material.learner(picks))
+            self._last = key, self._call(learn)
+        return self._last[1]
 
     def _report(self, picks: Picks) -> str:
         """Return a page about the model and its picks."""
@@ -87,6 +85,12 @@ class Exporter:
         if material.kind in ("table", "images"):
             page = partial(_table_report, model, material.picks_table(picks))
             return str(self._call(page))
+        groups = []
+        for group, chosen in picks.items():
+            items = material.items(group)
+            texts = [items[item].text or items[item].title for item in chosen]
+            note = f"{len(chosen)} of {count(len(items), material.nouns[0])}"
+            groups.append({"name": material.names[group], "note": note, "texts": texts})
         return render(
             "studio",
             "picks.html",
@@ -96,10 +100,7 @@ class Exporter:
                 material.nouns[1]: f"{sum(map(len, picks.values())):,} picked",
             },
             description=str(model.describe()),
-            groups=[
-                _group(material, group, chosen.tolist())
-                for group, chosen in picks.items()
-            ],
+            groups=groups,
             command=material.command_line(picks),
         )
 
@@ -114,10 +115,8 @@ def _vectors_as_text(table: pa.Table) -> pa.Table:
     """Return a table with vectors as ``[0.1, 0.2]``, for cells of CSV."""
     for place, field in enumerate(table.schema):
         if is_list(field.type):
-            cells = [
-                None if value is None else json.dumps(value)
-                for value in table.column(place).to_pylist()
-            ]
+            vectors = table.column(place).to_pylist()
+            cells = [None if cell is None else json.dumps(cell) for cell in vectors]
             table = table.set_column(place, field.name, pa.array(cells, pa.string()))
     return table
 
@@ -128,12 +127,3 @@ def _content(write: Callable[[Path], object], name: str) -> bytes:
         path = Path(folder) / name
         write(path)
         return path.read_bytes()
-
-
-def _group(material: Material, group: int, chosen: list[int]) -> dict[str, Any]:
-    items = material.items(group)
-    return {
-        "name": material.names[group],
-        "note": f"{len(chosen)} of {count(len(items), material.nouns[0])}",
-        "texts": [items[item].text or items[item].title for item in chosen],
-    }

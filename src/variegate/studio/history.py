@@ -25,15 +25,20 @@ from variegate.studio.store import Event
 
 @dataclass(frozen=True)
 class GroupPicks:
-    """The picks of one group."""
+    """The picks of one group, which was done ``n_ends`` times."""
 
     #: The proposal under the picks; None while any proposal is.
     base: frozenset[int] | None = None
     #: Items that a person took, or took away, since.
     decided: dict[int, bool] = field(default_factory=dict)
-    is_done: bool = False
+    n_ends: int = 0
     #: Whether it is done, and the proposal was accepted as it stood at first.
     is_unchanged: bool = False
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the group is finished."""
+        return self.n_ends > 0
 
     def on(self, proposal: Collection[int]) -> frozenset[int]:
         """Return the picks on a proposal."""
@@ -60,10 +65,6 @@ class History:
         if number not in self._folded:
             self._folded[number] = _fold(self._of_group[number])
         return self._folded[number]
-
-    def n_ends(self, number: int) -> int:
-        """Return how often a group was done."""
-        return sum(e.kind == "done" for e in self._of_group.get(number, ()))
 
     @property
     def last(self) -> Event | None:
@@ -112,7 +113,7 @@ def _fold(events: list[Event]) -> GroupPicks:
     """Return the picks of one group after its events."""
     base: frozenset[int] | None = None
     decided: dict[int, bool] = {}
-    is_done = is_unchanged = False
+    n_ends, is_unchanged = 0, False
     for event in events:
         body = event.body
         if "base" in body:
@@ -121,10 +122,10 @@ def _fold(events: list[Event]) -> GroupPicks:
             decided[body["item"]] = body["picked"]
         elif event.kind == "done":
             base, decided = frozenset(body["picks"]), {}
-            if not is_done:
+            if not n_ends:
                 is_unchanged = base == frozenset(body["proposal"])
-            is_done = True
-    return GroupPicks(base, decided, is_done, is_unchanged)
+            n_ends += 1
+    return GroupPicks(base, decided, n_ends, is_unchanged)
 
 
 class ShownProposal:

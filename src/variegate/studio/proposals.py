@@ -64,16 +64,10 @@ _View = tuple[Proposal, LEnsemble, LargeMarginDPP | None]
 class Proposer:
     """Chooses in the groups of a material, by one result of learning.
 
-    An omega out of the range learned is the nearest in it.  The last choices are
-    cached.  All methods may be called from several threads.
-
-    Parameters
-    ----------
-    material : Material
-    learned : LearningResult, optional
-        By default the models from before the first pick, or none.
-    picks : mapping, optional
-        Of the groups that are done: how many are chosen before anything is learned.
+    Without a result it uses the models from before the first pick or, without those,
+    :func:`variegate.select`, for as many items as the mean of ``picks``.  An omega out
+    of the range learned is the nearest in it.  The last choices are cached.  All
+    methods may be called from several threads.
     """
 
     def __init__(

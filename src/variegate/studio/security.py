@@ -64,20 +64,12 @@ _HEADERS = {
 
 @dataclass(frozen=True)
 class Access:
-    """The token and the hosts that requests must have.
-
-    Parameters
-    ----------
-    token : str
-    hosts : collection of str
-        Names by which this machine may be asked for, without a port.
-    any_address : bool
-        Whether addresses in numbers may be asked for as well: no name can be made to
-        lead to them.
-    """
+    """The token and the hosts that requests must have."""
 
     token: str = field(repr=False)
+    #: Names of this machine, without a port.
     hosts: Collection[str] = LOOPBACK
+    #: Whether any address in numbers is allowed: no foreign name can lead to one.
     any_address: bool = False
 
     @property
@@ -110,12 +102,9 @@ class Access:
 
     def has_token(self, given: Iterable[str | None]) -> bool:
         """Return whether one of these is the token."""
-        ours = self.token.encode()
-        return any(
-            secrets.compare_digest(one.encode("utf-8", "replace"), ours)
-            for one in given
-            if one
-        )
+        ours, texts = self.token.encode(), [one or "" for one in given]
+        known = [text.encode("utf-8", "replace") for text in texts]
+        return any(secrets.compare_digest(one, ours) for one in known)
 
 
 def as_address(host: str) -> IPv4Address | IPv6Address | None:

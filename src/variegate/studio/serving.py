@@ -37,21 +37,11 @@ def serve(
     token: str | None = None,
     on_start: Callable[[str], None] = lambda address: None,
 ) -> None:
-    """Serve a session until the process is interrupted or asked to end.
+    """Serve a started session until the process is interrupted or asked to end.
 
-    Parameters
-    ----------
-    session : Session
-        One that was started.
-    host : str
-        The address to listen on; the loopback address can be reached from this machine
-        alone.
-    port : int
-        0 is one that is free.
-    token : str, optional
-        The token of the address; by default one that nobody can guess.
-    on_start : callable
-        Called, before the first request, with the address to open.
+    Only a loopback ``host`` cannot be reached from other machines.  Port 0 is one that
+    is free; the ``token`` is by default one that cannot be guessed.  ``on_start`` is
+    called with the address to open, before the first request.
     """
     token = token or secrets.token_urlsafe(32)
     with closing(_bound(host, port)) as listener:

@@ -255,13 +255,15 @@ class Session:
             if last is None:
                 return
             body: dict[str, Any] = {"undone": last.seq}
-            group, is_end = last.body["group"], last.kind == "done"
-            was_done = self._history.group(group).is_done
-            if is_end and self._history.n_ends(group) == 1:
+            before, is_end = (
+                self._history.group(last.body["group"]),
+                last.kind == "done",
+            )
+            if is_end and before.n_ends == 1:
                 # The proposal that was seen is seen again, not a newer one.
                 body["base"] = last.body["proposal"]
             self._record("undo", body)
-            if was_done:
+            if before.is_done:
                 self._teach()
             self.changes.notify("done" if is_end else "picks")
 

@@ -55,15 +55,8 @@ _REASONS = {
 class Store(LockedDatabase):
     """The events and settings of one file, opened or created.
 
-    All methods may be called from several threads.
-
-    Parameters
-    ----------
-    path : str or Path
-    fingerprint : str
-        Of DATA: picks of other data are refused.
-    data : str
-        The name of DATA, for messages.
+    All methods may be called from several threads.  Picks of data with another
+    ``fingerprint`` are refused; ``data`` is the name of DATA, for messages.
     """
 
     path: Path

@@ -55,15 +55,7 @@ class Answer:
 
 
 class Teacher:
-    """Learns from picks in processes of its own.
-
-    Parameters
-    ----------
-    material : Material
-    compares : bool, default=True
-        Whether kernels are compared in the background.
-
-    """
+    """Learns from picks in processes of its own, and ``compares`` kernels in one."""
 
     def __init__(self, material: Material, compares: bool = True) -> None:
         #: The last result.

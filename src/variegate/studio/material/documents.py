@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from variegate._progress import Progress
-from variegate._typing import AnyArray
+from variegate._typing import AnyArray, IntArray
 from variegate.ground_set import GroundSet
 from variegate.kernels import Linear, MultipleKernel
 from variegate.studio.material.base import (
@@ -126,25 +126,26 @@ class DocumentsMaterial(Material):
         lines = []
         for group, chosen in picks.items():
             if len(chosen):
-                view = self._views[group]
+                cluster = self._views[group].cluster
                 row: dict[str, Any] = {
                     "id": self.names[group],
                     "documents": [
-                        {"id": d.id, "text": d.text} for d in view.cluster.documents
+                        {"id": one.id, "text": one.text} for one in cluster.documents
                     ],
-                    "references": ["\n".join(view.texts[place] for place in chosen)],
+                    "references": ["\n".join(self._picked(group, chosen))],
                 }
-                if view.cluster.language is not None:
-                    row["language"] = view.cluster.language
+                if cluster.language is not None:
+                    row["language"] = cluster.language
                 lines.append(json.dumps(row, ensure_ascii=False) + "\n")
         return "".join(lines)
 
+    def _picked(self, group: int, chosen: IntArray) -> list[str]:
+        return [self._views[group].texts[place] for place in chosen]
+
     def _budget(self, picks: Picks) -> Budget:
         """Return room for the longest of the picks."""
-        longest = 1
-        for group, chosen in picks.items():
-            texts = [self._views[group].texts[place] for place in chosen]
-            longest = max(longest, sum(len(text.split()) for text in texts))
+        texts = [" ".join(self._picked(*one)) for one in picks.items()]
+        longest = max(1, *(len(text.split()) for text in texts))
         return Budget(longest + longest // 10, "words")
 
     def learner(self, picks: Picks) -> Callable[[], Summarizer]:

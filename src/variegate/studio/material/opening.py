@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from variegate._progress import Progress, ignore
 from variegate.files import models as model_files
-from variegate.studio.material.base import Material, MaterialError
+from variegate.studio.material.base import Material, MaterialError, is_any
 
 _TABLES = (".parquet", ".arrow", ".feather", ".csv", ".tsv", ".jsonl", ".ndjson")
 
@@ -27,21 +28,12 @@ def open_material(
 ) -> Material:
     """Open DATA to pick from.
 
-    Parameters
-    ----------
-    path : str or Path
-        A table, a video, a folder of videos, documents or pictures, or a file of JSON
-        lines with documents.
-    columns : mapping, optional
-        Of a table, the roles of columns: ``group``, ``item``, ``quality``,
-        ``similarity``, ``categorical``, ``missing``, ``label``; see
-        :class:`variegate.tables.TableSelector`.
-    page : int, optional
-        Of a table without groups the rows, of a folder the pictures on a page.
-    model : str or Path, optional
-        A model file to propose by before anything is picked.
-    progress : callable, optional
-        Called with the numbers of finished and of all steps.
+    ``path`` is a table, a video, a folder of videos, documents or pictures, or a file
+    of JSON lines with documents.  ``columns`` are the roles of columns of a table:
+    ``group``, ``item``, ``quality``, ``similarity``, ``categorical``, ``missing`` and
+    ``label`` of :class:`variegate.tables.TableSelector`.  ``page`` is the number of
+    rows, of a table without groups, or pictures in a group.  ``model`` is a file to
+    propose by before anything is picked.
     """
     path = Path(path)
     if not path.exists():
@@ -78,40 +70,35 @@ def _load(path: str | Path, kind: str) -> Any:
 
 
 def _kind_of(path: Path) -> str:
-    """Return the kind of a file or a folder, by the names in it."""
+    """Return the kind of a file, or of most files in a folder, by their names."""
     from variegate.studio.material.documents import CLUSTER_SUFFIXES, DOCUMENT_SUFFIXES
     from variegate.studio.material.pictures import PICTURE_SUFFIXES
     from variegate.video.reading import VIDEO_SUFFIXES
 
-    endings = {
-        "table": _TABLES,
-        "video": VIDEO_SUFFIXES,
-        "documents": DOCUMENT_SUFFIXES,
-        "images": PICTURE_SUFFIXES,
+    kinds = {
+        **dict.fromkeys(_TABLES, "table"),
+        **dict.fromkeys(VIDEO_SUFFIXES, "video"),
+        **dict.fromkeys(DOCUMENT_SUFFIXES, "documents"),
+        **dict.fromkeys(PICTURE_SUFFIXES, "images"),
     }
-
-    def by_ending(file: Path) -> str | None:
-        suffix = file.suffix.lower()
-        return next((kind for kind, known in endings.items() if suffix in known), None)
-
-    if path.is_file():
-        kind = by_ending(path)
-        if kind is None or kind == "images":
-            known = ", ".join((*_TABLES, *VIDEO_SUFFIXES, *DOCUMENT_SUFFIXES))
+    if not path.is_file():
+        files = [file for file in path.rglob("*") if is_any(file, kinds)]
+        counts = Counter(kinds[file.suffix.lower()] for file in files)
+        if not counts:
             raise MaterialError(
-                f"{path.name} is nothing to pick from: give a folder of pictures, "
-                f"documents or videos, or a file that ends in one of {known}"
+                f"there are no tables, videos, documents or pictures in {path}"
             )
-        is_lines = path.suffix.lower() in CLUSTER_SUFFIXES
-        return "documents" if is_lines and _holds_documents(path) else kind
-    files = [f for f in path.rglob("*") if not f.name.startswith(".") and f.is_file()]
-    kinds = [by_ending(file) for file in files]
-    best = max(endings, key=kinds.count)
-    if best not in kinds:
+        return max(("table", "video", "documents", "images"), key=counts.__getitem__)
+    suffix = path.suffix.lower()
+    if kinds.get(suffix, "images") == "images":
+        known = ", ".join((*_TABLES, *VIDEO_SUFFIXES, *DOCUMENT_SUFFIXES))
         raise MaterialError(
-            f"there are no tables, videos, documents or pictures in {path}"
+            f"{path.name} is nothing to pick from: give a folder of pictures, "
+            f"documents or videos, or a file that ends in one of {known}"
         )
-    return best
+    if suffix in CLUSTER_SUFFIXES and _holds_documents(path):
+        return "documents"
+    return kinds[suffix]
 
 
 def _holds_documents(path: Path) -> bool:

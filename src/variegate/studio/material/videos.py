@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from threading import Lock, Thread, main_thread
 from time import monotonic
@@ -55,9 +56,11 @@ _LOOK = 0.5
 class _Piece:
     """Some candidates of a video that follow each other."""
 
-    video: int
-    places: range
+    name: str
+    video: str
     view: VideoView
+    spans: Sequence[tuple[float, float]]
+    frames: _Frames
 
 
 class VideoMaterial(Material):
@@ -77,12 +80,12 @@ class VideoMaterial(Material):
         self._paths = paths = [path] if not path.is_dir() else _videos_in(path)
         self._picker = load_default() if prior is None else prior
         self.prior = None if prior is None else prior.family_
-        self._videos: list[ReadVideo] = []
+        self._pieces: list[_Piece] = []
         for done, path in enumerate(paths, 1):
-            self._videos.append(read_candidates(path, self._picker.every_))
+            self._add(path, read_candidates(path, self._picker.every_))
             progress("opening", done, len(paths))
-        self._pieces, self.names = self._divided()
-        self.sizes = [len(piece.places) for piece in self._pieces]
+        self.names = [piece.name for piece in self._pieces]
+        self.sizes = [len(piece.view) for piece in self._pieces]
         self.feature_names = [n.replace("_", " ") for n in self._picker.feature_names_]
         blocks = list(self._picker.blocks)
         ladder = {block: list(self._picker.bandwidths) for block in blocks}
@@ -93,67 +96,55 @@ class VideoMaterial(Material):
             "linear": Mixture([Linear(block=block) for block in blocks]),
         }
         self._ground_sets = [self._picker.ground_set(p.view) for p in self._pieces]
-        self._frames = [
-            _Frames(path, [d.time for d in video.view.descriptions])
-            for path, video in zip(paths, self._videos, strict=True)
-        ]
         digest = hashlib.sha256(repr(self.names).encode())
         for ground_set in self._ground_sets:
             digest.update(ground_set.quality.tobytes())
         self.fingerprint = digest.hexdigest()
 
-    def _divided(self) -> tuple[list[_Piece], list[str]]:
-        pieces, names = [], []
-        for number, video in enumerate(self._videos):
-            n_candidates = len(video.view)
-            n_pieces = -(-n_candidates // _TOGETHER)
-            bounds = np.linspace(0, n_candidates, n_pieces + 1).round().astype(int)
-            for part in range(n_pieces):
-                places = range(int(bounds[part]), int(bounds[part + 1]))
-                pieces.append(_Piece(number, places, _part_of(video.view, places)))
-                of = f", part {part + 1} of {n_pieces}" * (n_pieces > 1)
-                names.append(f"{self._paths[number].name}{of}")
-        return pieces, names
+    def _add(self, path: Path, video: ReadVideo) -> None:
+        """Add the parts of a video."""
+        frames = _Frames(path, [frame.time for frame in video.view.descriptions])
+        n_parts = -(-len(video.view) // _TOGETHER)
+        bounds = np.linspace(0, len(video.view), n_parts + 1).round().astype(int)
+        for part, (first, end) in enumerate(pairwise(bounds.tolist()), 1):
+            some = slice(first, end)
+            shots = video.view.shots[some] if len(video.view.shots) else ()
+            view = VideoView(video.view.descriptions[some], video.view.duration, shots)
+            name = path.name + (f", part {part} of {n_parts}" if n_parts > 1 else "")
+            piece = _Piece(name, path.name, view, video.spans[some], frames)
+            self._pieces.append(piece)
 
     def _items(self, group: int) -> Sequence[Item]:
-        piece = self._pieces[group]
-        video = self._videos[piece.video]
+        view = self._pieces[group].view
         items = []
-        for place in piece.places:
-            time = video.view.descriptions[place].time
-            start, end = video.spans[place]
+        for number, (start, end) in enumerate(self._pieces[group].spans):
             fields = [("stands for", f"{time_label(start)} to {time_label(end)}")]
-            if len(video.view.shots):
-                fields.append(("shot", str(video.view.shots[place] + 1)))
-            items.append(Item(time_label(time), None, tuple(fields), has_image=True))
+            if len(view.shots):
+                fields.append(("shot", str(view.shots[number] + 1)))
+            title = time_label(view.descriptions[number].time)
+            items.append(Item(title, None, tuple(fields), has_image=True))
         return items
 
     def _picture(self, group: int, item: int) -> AnyArray:
         piece = self._pieces[group]
-        return self._frames[piece.video].picture(piece.places[item])
+        return piece.frames.picture(piece.view.descriptions[item].time)
 
     _columns_of_picks = (("video", "string"), ("time", "float64"), ("picked", "int8"))
 
     def _rows(self, picks: Picks) -> list[tuple[Any, ...]]:
-        rows = []
-        for group, chosen in picks.items():
-            piece, wanted = self._pieces[group], set(chosen)
-            name = self._paths[piece.video].name
-            for number, place in enumerate(piece.places):
-                time = self._videos[piece.video].view.descriptions[place].time
-                rows.append((name, round(time, 3), int(number in wanted)))
-        return rows
+        return [
+            (self._pieces[group].video, round(frame.time, 3), int(number in chosen))
+            for group, chosen in picks.items()
+            for number, frame in enumerate(self._pieces[group].view.descriptions)
+        ]
 
     def picks_text(self, name: str, picks: Picks) -> str | None:
         """Return picked times as ``variegate fit-keyframes`` takes them."""
         if name != "picks.csv":
             return None
         lines = io.StringIO()
-        writer = csv.writer(lines, lineterminator="\n")
-        writer.writerow(["video", "time"])
-        for video, time, is_picked in self._rows(picks):
-            if is_picked:
-                writer.writerow([video, f"{time:.3f}"])
+        rows = [(v, f"{time:.3f}") for v, time, picked in self._rows(picks) if picked]
+        csv.writer(lines, lineterminator="\n").writerows([("video", "time"), *rows])
         return lines.getvalue()
 
     def learner(self, picks: Picks) -> Callable[[], KeyframePicker]:
@@ -196,13 +187,13 @@ class _Frames:
     """Pictures of the candidates of a video, read once when the first is asked for."""
 
     def __init__(self, path: Path, times: Sequence[float]) -> None:
-        self._path, self._times = path, list(times)
-        self._pictures: list[Future[AnyArray]] = [Future() for _ in times]
+        self._path = path
+        self._pictures: dict[float, Future[AnyArray]] = {t: Future() for t in times}
         self._lock = Lock()
         self._is_started = False
 
-    def picture(self, place: int) -> AnyArray:
-        """Return the picture of a candidate, as soon as it is read."""
+    def picture(self, time: float) -> AnyArray:
+        """Return the picture of the candidate at a time, as soon as it is read."""
         with self._lock:
             if not self._is_started:
                 self._is_started = True
@@ -211,7 +202,7 @@ class _Frames:
         # Interpreters wait for this thread at their end: it must not wait then.
         while monotonic() < end and main_thread().is_alive():
             try:
-                return self._pictures[place].result(_LOOK)
+                return self._pictures[time].result(_LOOK)
             except TimeoutError:
                 continue
             except CancelledError:
@@ -219,13 +210,12 @@ class _Frames:
         raise MaterialError(f"a frame of {self._path.name} cannot be read")
 
     def _read(self) -> None:
-        places = {time: place for place, time in enumerate(self._times)}
         try:
-            for time, frame in frames_at(self._path, self._times):
+            for time, frame in frames_at(self._path, self._pictures):
                 small = np.array(shrunk(frame.image, _WIDEST))
-                self._pictures[places[time]].set_result(small)
+                self._pictures[time].set_result(small)
         finally:
-            for picture in self._pictures:
+            for picture in self._pictures.values():
                 picture.cancel()  # does nothing to those that are there
 
 
@@ -234,9 +224,3 @@ def _videos_in(folder: Path) -> list[Path]:
     if not found:
         raise MaterialError(f"there are no videos in {folder}")
     return found
-
-
-def _part_of(view: VideoView, places: range) -> VideoView:
-    some = slice(places.start, places.stop)
-    shots = view.shots[some] if len(view.shots) else ()
-    return VideoView(view.descriptions[some], view.duration, shots)
