@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variegate._random import generator
-from variegate.video.colour import N_BINS
+from variegate.video.picture import N_BINS
 from variegate.video.reading import require_cv2
 
 __all__ = ["Scene", "write_sample_video"]

@@ -12,14 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outside_data import outside_data
-from variegate.text.porter import stem
 from variegate.text.rouge import (
     Rouge,
     Score,
     mean_scores,
     read_exceptions,
 )
-from variegate.text.rouge_tokens import Tokenizer
+from variegate.text.rouge_tokens import Tokenizer, stem
 
 few_words = st.lists(st.sampled_from("abcde"), max_size=9)
 sentences = st.lists(few_words, max_size=4)

@@ -5,7 +5,7 @@ import colorsys
 import numpy as np
 import pytest
 
-from variegate.video.colour import colour_layout, hue_histogram, hue_of_pixels
+from variegate.video.picture import colour_layout, hue_histogram, hue_of_pixels
 
 RED, GREEN = (255, 0, 0), (0, 255, 0)
 BLUE, YELLOW = (0, 0, 255), (255, 255, 0)

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from outside_data import outside_data
 from variegate.video import evaluate_keyframes, hue_histogram
-from variegate.video.colour import hue_of_pixels
 from variegate.video.evaluation import (
     frame_distances,
     n_matches,
@@ -18,6 +17,7 @@ from variegate.video.evaluation import (
     score_against_user,
     with_lost,
 )
+from variegate.video.picture import hue_of_pixels
 
 
 def pixel(*colour):

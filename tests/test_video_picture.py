@@ -1,8 +1,12 @@
 import numpy as np
 import pytest
 
-from variegate.video.colour import shrunk
-from variegate.video.picture import PICTURE_STATISTICS, describe, picture_statistics
+from variegate.video.picture import (
+    PICTURE_STATISTICS,
+    describe,
+    picture_statistics,
+    shrunk,
+)
 
 
 def statistics(image):

@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 import pytest
 
-from variegate.video.colour import shrunk
+from variegate.video.picture import shrunk
 from variegate.video.reading import Frame, read_frames
 from variegate.video.screening import (
     BEST,

@@ -20,9 +20,8 @@ from paper.held_out import find_folder
 from paper.video.features import PaperView, saliency_of
 from variegate._typing import AnyArray, FloatArray
 from variegate.video.candidates import TrainingVideo
-from variegate.video.colour import hue_histogram
 from variegate.video.evaluation import KeyframeScore, evaluate_keyframes, with_lost
-from variegate.video.picture import describe
+from variegate.video.picture import describe, hue_histogram
 from variegate.video.reading import require_cv2
 
 #: Frames that a picture may be borrowed over.

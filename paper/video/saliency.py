@@ -17,7 +17,7 @@ from scipy.fft import dctn, idctn
 from scipy.ndimage import gaussian_filter
 
 from variegate._typing import AnyArray, FloatArray
-from variegate.video.colour import check_image
+from variegate.video.picture import check_image
 
 __all__ = [
     "SALIENCY_STATISTICS",

@@ -15,7 +15,6 @@ from variegate.cli.options import option
 from variegate.cli.progress import show_progress, video_note
 from variegate.report.terminal import columns
 from variegate.report.wording import shortened
-from variegate.video.colour import hue_histogram
 from variegate.video.evaluation import (
     THRESHOLD,
     KeyframeScore,
@@ -23,6 +22,7 @@ from variegate.video.evaluation import (
     score_against_user,
 )
 from variegate.video.picks import frames_at, read_choices, read_pictures
+from variegate.video.picture import hue_histogram
 from variegate.video.reading import TruncatedVideoWarning
 
 #: Whose frames these are, and their histograms.

@@ -7,7 +7,7 @@ line.  Lists, tables, quotations, headers of mails and short lines are never joi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -123,8 +123,9 @@ def _wrap_width(text: str, lines: list[_Line]) -> tuple[int | None, bool]:
     return (width if certain or n_filled > 0.6 * len(inner) else None), certain
 
 
-def _continues(text: str, first: _Line, last: _Line, line: _Line, width: int) -> bool:
+def _continues(text: str, paragraph: list[_Line], line: _Line, width: int) -> bool:
     """Whether a line of wrapped text continues the paragraph before it."""
+    first, last = paragraph[0], paragraph[-1]
     item = _LIST_ITEM.match(text, first.start)
     hanging = first.indent + item.end() - item.start() if item else 0
     if (
@@ -147,30 +148,22 @@ def _continues(text: str, first: _Line, last: _Line, line: _Line, width: int) ->
     return last.width >= 0.8 * width and (breaks_off is not None or capitals)
 
 
-class Paragraph(NamedTuple):
-    """A paragraph, its indent, and whether it is a row or a quotation."""
-
-    start: int
-    end: int
-    indent: int
-    is_row: bool
-
-
-def wrapped_paragraphs(text: str) -> tuple[list[Paragraph], bool]:
-    """Return the paragraphs, and whether lines were certainly wrapped."""
+def wrapped_paragraphs(text: str) -> tuple[list[list[_Line]], bool]:
+    """Return the lines of each paragraph, and whether lines were certainly wrapped."""
     lines = list(_lines(text))
     width, certain = _wrap_width(text, lines)
-    found: list[Paragraph] = []
-    first = last = None
+    paragraphs: list[list[_Line]] = []
     for line in lines:
-        if first and last and width and _continues(text, first, last, line, width):
-            found[-1] = found[-1]._replace(end=line.end)
+        if width and paragraphs and _continues(text, paragraphs[-1], line, width):
+            paragraphs[-1].append(line)
         else:
-            row = _NO_PROSE.search(line.row(text)) is not None
-            found.append(Paragraph(line.start, line.end, line.indent, row))
-            first = line
-        last = line
-    return found, certain
+            paragraphs.append([line])
+    return paragraphs, certain
+
+
+def span_of(paragraph: list[_Line]) -> Span:
+    """Return the offsets of a paragraph."""
+    return paragraph[0].start, paragraph[-1].end
 
 
 def _is_dateline(line: str, language: Language | None) -> bool:
@@ -184,16 +177,13 @@ def _is_dateline(line: str, language: Language | None) -> bool:
     return others <= 2 and (others < len(words) or written is not None)
 
 
-def _kinds(
-    text: str, found: Sequence[Paragraph], language: Language | None
-) -> list[Kind]:
+def _kinds(lines: list[str], language: Language | None) -> list[Kind]:
     """Return the kind of each paragraph of a document.
 
     The first line is a headline when sentences follow and it is short and has no
     full stop, or begins with a date, or is before a date line.  Later, one or two very
     short lines without a full stop before a paragraph are headings, more are a list.
     """
-    lines = [text[one.start : one.end] for one in found]
     result: list[Kind] = ["body"] * len(lines)
     length = [len(line[:1000].split()) for line in lines]
     ends = [_ENDS_SENTENCE.search(line[-20:]) is not None for line in lines]
@@ -234,32 +224,35 @@ def blocks_of(
     """
     if document.blocks is not None:
         return list(document.blocks), True
-    found, wrapped = wrapped_paragraphs(document.text)
-    known = (_wrapped_kinds if wrapped else _kinds)(document.text, found, language)
-    pairs = zip(found, known, strict=True)
-    return [Block(one.start, one.end, kind) for one, kind in pairs], wrapped
+    text = document.text
+    paragraphs, wrapped = wrapped_paragraphs(text)
+    spans = [span_of(paragraph) for paragraph in paragraphs]
+    pieces = [text[start:end] for start, end in spans]
+    prose = list(range(len(pieces)))
+    if wrapped:
+        prose = list(_prose(text, paragraphs, pieces))
+    found = _kinds([pieces[n] for n in prose], language)
+    kinds: dict[int, Kind] = dict(zip(prose, found, strict=True))
+    for n, (line, rule) in enumerate(pairwise(pieces)):
+        if wrapped and kinds.get(n) == "body" and _underlines(rule, line):
+            kinds[n] = "headline"
+    return [
+        Block(*span, kinds.get(n, "other")) for n, span in enumerate(spans)
+    ], wrapped
 
 
-def _wrapped_kinds(
-    text: str, found: Sequence[Paragraph], language: Language | None
-) -> list[Kind]:
-    """Return the kind of each paragraph where rows and quotations are known."""
-    prose: list[int] = []
+def _prose(
+    text: str, paragraphs: list[list[_Line]], pieces: list[str]
+) -> Iterator[int]:
+    """Yield the places of paragraphs other than rows, quotations and code."""
     margin: int | None = None
-    for n, one in enumerate(found):
-        if margin is not None and one.indent > margin:
+    for n, (first, *_) in enumerate(paragraphs):
+        if margin is not None and first.indent > margin:
             continue  # code, indented after a paragraph that ends in "::"
-        margin = one.indent if text.endswith("::", one.start, one.end) else None
-        if not one.is_row and _WORD_CHARACTER.search(text, one.start, one.end):
-            prose.append(n)
-    kinds = _kinds(text, [found[n] for n in prose], language)
-    of_prose = dict(zip(prose, kinds, strict=True))
-    result = [of_prose.get(n, "other") for n in range(len(found))]
-    for n, (one, below) in enumerate(pairwise(found)):
-        line, rule = text[one.start : one.end], text[below.start : below.end]
-        if result[n] == "body" and _underlines(rule, line):
-            result[n] = "headline"
-    return result
+        margin = first.indent if pieces[n].endswith("::") else None
+        is_row = _NO_PROSE.search(first.row(text))
+        if not is_row and _WORD_CHARACTER.search(pieces[n]):
+            yield n
 
 
 def _underlines(rule: str, line: str) -> bool:

@@ -28,13 +28,7 @@ from variegate.text.rouge_tokens import (
     read_exceptions,
 )
 
-__all__ = [
-    "PreparedReferences",
-    "Rouge",
-    "Score",
-    "mean_scores",
-    "read_exceptions",
-]
+__all__ = ["PreparedReferences", "Rouge", "Score", "mean_scores", "read_exceptions"]
 
 Unit = Hashable
 

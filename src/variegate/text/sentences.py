@@ -21,6 +21,7 @@ from variegate.text.layout import (
     begins_amid,
     blocks_of,
     sentence_kind,
+    span_of,
     trim,
     wrapped_paragraphs,
 )
@@ -159,7 +160,7 @@ def split_sentences(
     return [
         span
         for paragraph in wrapped_paragraphs(text)[0]
-        for span in _sentence_spans(text, shadow, paragraph.start, paragraph.end)
+        for span in _sentence_spans(text, shadow, *span_of(paragraph))
     ]
 
 

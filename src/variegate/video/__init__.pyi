@@ -1,7 +1,7 @@
-from .colour import hue_histogram
 from .evaluation import KeyframeScore, evaluate_keyframes
 from .picker import KeyframePicker, load_default
 from .picks import PickedVideo, read_picks
+from .picture import hue_histogram
 from .reading import Frame, read_frames
 from .screening import Screening
 from .summary import Candidate, Keyframe, VideoSummary

@@ -15,7 +15,6 @@ from variegate._progress import Progress
 from variegate._typing import AnyArray, BoolArray, FloatArray, IntArray
 from variegate.files.model_format import COUNT
 from variegate.files.schema import Number, Record
-from variegate.video.colour import shrunk
 from variegate.video.evaluation import (
     THRESHOLD,
     evaluate_keyframes,
@@ -25,7 +24,7 @@ from variegate.video.evaluation import (
 )
 from variegate.video.fisher import FisherEncoder
 from variegate.video.picks import PickedVideo
-from variegate.video.picture import FrameDescription
+from variegate.video.picture import FrameDescription, shrunk
 from variegate.video.reading import EVERY, Frame, cv2, frames_within, with_progress
 from variegate.video.screening import Decision, Screening, screen
 from variegate.video.shots import (

@@ -154,31 +154,27 @@ def fill_up(ensemble: LEnsemble, selection: Selection, count: int) -> Selection:
     Each is the one that raises the probability of the set most, or lowers it least;
     where the similarity leaves none possible, the likeliest.
     """
+    if len(selection) >= count:
+        return selection
     state = Residuals(ensemble.representation)
-    chosen = selection.indices.tolist()
-    for item in chosen:
-        _add(state, item)
     likely = ensemble.marginals()
+    chosen: list[int] = []
     while len(chosen) < count:
         gain = state.gain()
-        if gain.max() == -np.inf:
-            gain = likely.copy()
-        gain[chosen] = -np.inf
-        chosen.append(int(np.argmax(gain)))
-        _add(state, chosen[-1])
-    if len(chosen) == len(selection):
-        return selection
+        if len(chosen) < len(selection):
+            item = int(selection.indices[len(chosen)])
+        else:
+            score = likely.copy() if gain.max() == -np.inf else gain
+            item = int(np.argmax(np.where(state.available, score, -np.inf)))
+        if gain[item] > -np.inf:
+            state.add(item)
+        state.available[item] = False
+        chosen.append(item)
     reason = (
         f"{selection.stop_reason}; to {count} frames, those were added that raise the "
         "probability most"
     )
     return _selected(ensemble, chosen, reason)
-
-
-def _add(state: Residuals, item: int) -> None:
-    if state.gain()[item] > -np.inf:
-        state.add(item)
-    state.available[item] = False
 
 
 def _likeliest_of_each(ensemble: LEnsemble, shots: Sequence[int]) -> Selection:

@@ -71,10 +71,7 @@ class KeyframeScore(NamedTuple):
 
 
 def score_against_user(
-    user: Any,
-    system: Any,
-    threshold: float = THRESHOLD,
-    matching: Matching = "maximum",
+    user: Any, system: Any, threshold: float = THRESHOLD, matching: Matching = "maximum"
 ) -> KeyframeScore:
     """Score the frames of a system against those of one user.
 

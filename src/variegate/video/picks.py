@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache, partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -77,9 +78,9 @@ class _Row(NamedTuple):
     """A line of a table, with "" for missing columns."""
 
     where: str
-    video: str
-    user: str
     time: float
+    video: str = ""
+    user: str = ""
 
 
 def _rows(table: Path, required: Sequence[str]) -> list[_Row]:
@@ -93,7 +94,8 @@ def _rows(table: Path, required: Sequence[str]) -> list[_Row]:
             if header and any(values):
                 rows.append(_row(header, values, where))
             elif any(values):
-                header = _checked_header(values, required, where)
+                _check_header(values, required, where)
+                header = values
     except csv.Error as error:
         raise ValueError(
             f"{table}, line {lines.line_num} is not CSV: {error}"
@@ -119,7 +121,7 @@ def _row(header: Sequence[str], fields: Sequence[str], where: str) -> _Row:
         time = parse_time(values["time"])
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
-    return _Row(where, values.get("video", ""), values.get("user", ""), time)
+    return _Row(where, time, values.get("video", ""), values.get("user", ""))
 
 
 def _text(table: Path) -> str:
@@ -140,7 +142,7 @@ def _text(table: Path) -> str:
     return text
 
 
-def _checked_header(names: list[str], required: Sequence[str], where: str) -> list[str]:
+def _check_header(names: list[str], required: Sequence[str], where: str) -> None:
     for column in required:
         if column in names:
             continue
@@ -155,7 +157,6 @@ def _checked_header(names: list[str], required: Sequence[str], where: str) -> li
     for column in ("video", "time", "user"):
         if names.count(column) > 1:
             raise ValueError(f"{where}: there are two columns {column!r}")
-    return names
 
 
 def read_picks(
@@ -190,12 +191,14 @@ def read_picks(
             if folder.exists()
             else f"there is no folder {folder}"
         )
-    names: dict[str, Path] = {}
+    find = cache(partial(_video, folder))
     chosen: dict[Path, list[_Row]] = {}
     for row in _rows(table, ("video", "time")):
-        if row.video not in names:
-            names[row.video] = _video(row.video, folder, row.where)
-        chosen.setdefault(names[row.video], []).append(row)
+        try:
+            path = find(row.video)
+        except ValueError as error:
+            raise ValueError(f"{row.where}: {error}") from None
+        chosen.setdefault(path, []).append(row)
     return [
         PickedVideo(path, tuple(_times_by_user(rows).values()))
         for path, rows in chosen.items()
@@ -209,14 +212,12 @@ def _times_by_user(rows: Iterable[_Row]) -> dict[str, tuple[float, ...]]:
     return {user: tuple(sorted(times)) for user, times in chosen.items()}
 
 
-def _video(name: str, folder: Path, where: str) -> Path:
+def _video(folder: Path, name: str) -> Path:
     """Return the file of a name, with or without its suffix."""
     if not name:
-        raise ValueError(f"{where}: there is no name of a video")
+        raise ValueError("there is no name of a video")
     if name in (".", "..") or re.search(r"[/\\]", name):
-        raise ValueError(
-            f"{where}: {name!r} is a path; give the name of a file in {folder}"
-        )
+        raise ValueError(f"{name!r} is a path; give the name of a file in {folder}")
     if (folder / name).is_file():
         return folder / name
     files = sorted(path for path in folder.iterdir() if path.is_file())
@@ -225,14 +226,12 @@ def _video(name: str, folder: Path, where: str) -> Path:
     found = videos or found
     if len(found) > 1:
         names = " and ".join(path.name for path in found)
-        raise ValueError(
-            f"{where}: {name!r} may be {names}; write the name with its suffix"
-        )
+        raise ValueError(f"{name!r} may be {names}; write the name with its suffix")
     if found:
         return found[0]
     near = get_close_matches(name, [path.name for path in files], n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise ValueError(f"{where}: there is no video {name!r} in {folder}{hint}")
+    raise ValueError(f"there is no video {name!r} in {folder}{hint}")
 
 
 def read_choices(
@@ -254,9 +253,7 @@ def read_choices(
 
 
 def frames_at(
-    video: str | PathLike[str],
-    times: Iterable[float],
-    progress: Progress | None = None,
+    video: str | PathLike[str], times: Iterable[float], progress: Progress | None = None
 ) -> Iterator[tuple[float, Frame]]:
     """Yield, for each time in order, the first frame at or after it.
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from variegate._typing import AnyArray, FloatArray
-from variegate.video.colour import check_image, shrunk
+from variegate.video.picture import check_image, shrunk
 from variegate.video.reading import Frame, Picture, cv2
 
 #: The end of the reason of a frame that is kept because no frame passes.

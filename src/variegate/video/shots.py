@@ -13,8 +13,13 @@ from os import PathLike
 import numpy as np
 
 from variegate._typing import FloatArray
-from variegate.video.colour import N_BINS, colour_layout, shrunk
-from variegate.video.picture import FrameDescription, describe
+from variegate.video.picture import (
+    N_BINS,
+    FrameDescription,
+    colour_layout,
+    describe,
+    shrunk,
+)
 from variegate.video.reading import (
     EVERY_FRAME,
     Frame,

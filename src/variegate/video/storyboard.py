@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from variegate.video.colour import check_image
+from variegate.video.picture import check_image
 from variegate.video.reading import Picture, cv2, time_label
 from variegate.video.summary import Keyframe
 

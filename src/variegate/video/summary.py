@@ -15,7 +15,7 @@ from variegate.report.wording import percent
 from variegate.selection import Selection
 from variegate.video.candidates import ReadVideo
 from variegate.video.choosing import Choice
-from variegate.video.colour import shrunk
+from variegate.video.picture import shrunk
 from variegate.video.reading import Frame, Picture, time_label
 from variegate.video.screening import Decision
 from variegate.video.shots import Shot, shot_at

@@ -14,8 +14,12 @@ import numpy as np
 
 from variegate._typing import AnyArray, FloatArray
 from variegate.studio.material.base import MaterialError
-from variegate.video.colour import colour_layout, shrunk
-from variegate.video.picture import PICTURE_STATISTICS, picture_statistics
+from variegate.video.picture import (
+    PICTURE_STATISTICS,
+    colour_layout,
+    picture_statistics,
+    shrunk,
+)
 
 #: Names of the numbers about the quality of a picture.
 PICTURE_NAMES = tuple(name.replace("_", " ") for name in PICTURE_STATISTICS)

@@ -35,9 +35,9 @@ from variegate.video.candidates import (
     VideoView,
     read_candidates,
 )
-from variegate.video.colour import shrunk
 from variegate.video.picker import load_default
 from variegate.video.picks import frames_at
+from variegate.video.picture import shrunk
 from variegate.video.reading import VIDEO_SUFFIXES, time_label
 
 #: Candidates that are shown together: a longer video comes in parts.
