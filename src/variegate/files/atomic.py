@@ -31,7 +31,7 @@ def new_file(path: str | Path) -> Iterator[BinaryIO]:
     """Open a file that appears under its name when the block ends without an error.
 
     Where the system can, the file has no name until then, so that even a process
-    that is killed leaves nothing behind; elsewhere it has a hidden name, which is
+    that is killed leaves nothing behind; otherwise it has a hidden name, which is
     removed after an error.  A file that was there before stays until it is replaced.
     """
     path = Path(path)
@@ -76,7 +76,7 @@ def _open_nameless(folder: Path) -> int | None:
     try:
         descriptor = os.open(folder, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o666)
     except OSError:
-        # Not on this file system; what else is wrong shows up under a name, too.
+        # Not on this file system; other errors occur again under a name.
         return None
     if os.path.exists(f"/proc/self/fd/{descriptor}"):
         return descriptor

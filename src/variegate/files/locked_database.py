@@ -105,7 +105,6 @@ class LockedDatabase(ABC):
         """Return the error to raise in place of one of SQLite."""
 
     def _rows(self, query: str, *arguments: Any) -> list[Any]:
-        """Return all rows that a query finds."""
         with self._lock, self._messages():
             return self._connection.execute(query, arguments).fetchall()
 

@@ -83,42 +83,34 @@ ENDED: dict[str, Shape] = {
 
 _SOME = Number(least=1, is_whole=True)
 _AMOUNT = Number(least=0)
-#: The parameters of decoders and solvers; code among them cannot be in a file.
-_PARAMETERS: dict[str, dict[str, Shape]] = {
-    "Greedy": {},
-    "Local": {"max_steps": _SOME},
-    "Relaxed": {"max_iterations": _SOME},
-    "Exact": {"time_limit": Maybe(_AMOUNT)},
-    "MBR": {
-        "n_samples": _SOME,
-        "n_candidates": Maybe(_SOME),
-        "search": String(("samples", "greedy")),
-        "agreement": Null(),
-        "draw": Null(),
-    },
-    "ExpectedF": {"beta": POSITIVE, "repetition": _AMOUNT},
-    "LBFGS": {"max_iter": _SOME, "tol": _AMOUNT},
-    "AlternatingSubgradient": {
-        "max_iter": _SOME,
-        "tol": _AMOUNT,
-        "steps_per_turn": _SOME,
-    },
-    "MiniBatch": {
-        "batch_size": Maybe(_SOME),
-        "n_epochs": _SOME,
-        "learning_rate": POSITIVE,
-        "decay_steps": POSITIVE,
-        "buffer_size": Maybe(_SOME),
-        "validation_fraction": _AMOUNT,
-        "n_validation": Maybe(_SOME),
-        "report_every": _SOME,
-        "patience": Maybe(_SOME),
-        "checkpoint_every": _SOME,
-    },
+#: Shapes of parameters that their annotations do not tell; a file cannot hold code.
+_PARAMETERS: dict[str, Shape] = {
+    "agreement": Null(),
+    "draw": Null(),
+    "search": String(("samples", "greedy")),
+    "beta": POSITIVE,
+    "decay_steps": POSITIVE,
+    "learning_rate": POSITIVE,
 }
-TOOLS = {name: Record({}, shapes) for name, shapes in _PARAMETERS.items()}
+
+
+def _parameter(field: dataclasses.Field[Any]) -> Shape:
+    """Return the shape of a parameter of a decoder or a solver."""
+    if field.name in _PARAMETERS:
+        return _PARAMETERS[field.name]
+    annotation = str(field.type)
+    shape = _SOME if annotation.startswith("int") else _AMOUNT
+    return Maybe(shape) if annotation.endswith("None") else shape
+
+
 _TOOLS: dict[str, type[Any]] = {
     cls.__name__: cls for cls in (*DECODERS.values(), *SOLVERS.values())
+}
+TOOLS = {
+    name: Record(
+        {}, {field.name: _parameter(field) for field in dataclasses.fields(cls)}
+    )
+    for name, cls in _TOOLS.items()
 }
 _KERNELS: dict[str, type[Kernel]] = {
     name: getattr(builtin_kernels, name)
@@ -228,8 +220,8 @@ def encode_kernel(kernel: Kernel) -> dict[str, Any]:
     name = type(kernel).__name__
     if _KERNELS.get(name, type(kernel)) is not type(kernel):
         raise ValueError(
-            f"your kernel is called {name}, as one of variegate's own is: a file could "
-            "not tell them apart. Give it another name"
+            f"your kernel is called {name}, the name of a kernel of variegate, and a "
+            "file holds the name alone: give it another name"
         )
     parameters = {
         name: _encode_kernel_parameter(value)

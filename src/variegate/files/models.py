@@ -62,18 +62,18 @@ class Own:
     ----------
     kernels : sequence of kernel classes
     modules : dict
-        Modules of PyTorch, by what they are for.
+        Modules of PyTorch by their roles.
     """
 
     kernels: Sequence[type[Kernel]] = ()
     modules: Mapping[str, Any] = field(default_factory=dict)
 
 
-#: Where a file needs nothing.
+#: For files that need no code of the user.
 NOTHING = Own()
-#: From a document, and what is the user's own, to a model.
+#: Makes a model from a document and the user's own code.
 Reader = Callable[[Mapping[str, Any], Own], Any]
-#: What reads each type of model; plain models have none.
+#: Readers by type of model, which plain models do not have.
 _readers: dict[str | None, Reader] = {}
 #: The entry points by which applications register readers of their types of models.
 _APPLICATIONS = "variegate.applications"
@@ -115,7 +115,7 @@ def write_document(content: Mapping[str, Any], path: str | Path) -> None:
         text = json.dumps(
             document, indent=2, allow_nan=False, ensure_ascii=False, default=plain
         )
-        parse(text)  # what could not be read is not written
+        parse(text)  # refuses values that could not be read
     except (TypeError, ValueError) as error:
         raise ValueError(f"the model cannot be written as JSON: {error}") from error
     write_atomic(path, text + "\n")
@@ -157,7 +157,7 @@ def load(
 
     Returns
     -------
-    LargeMarginDPP, NeuralDPP, or what an application made of some: a
+    LargeMarginDPP, NeuralDPP, or the model of an application, such as a
     ``variegate.text.Summarizer``
 
     Raises

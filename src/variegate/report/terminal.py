@@ -17,7 +17,7 @@ _WIDTH = 100_000
 def columns(
     rows: Iterable[Sequence[str]], *, numbers: Collection[int] = (), indent: int = 0
 ) -> str:
-    """Return rows as lines, their cells below each other and two spaces apart.
+    """Return rows as aligned lines, with two spaces between columns.
 
     ``numbers`` are the places of columns that are aligned to the right.
     """

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from variegate.decoding import Decoder
     from variegate.estimator import LargeMarginDPP
 
-#: Of a larger group, only the rows of the highest quality are looked at.
+#: Rows of a larger group that are candidates: those of the highest quality.
 MAX_CANDIDATES = 2000
 
 _Result = TypeVar("_Result")

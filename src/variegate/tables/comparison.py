@@ -110,10 +110,10 @@ def rival_choosers(rivals: Mapping[str, Rival], limit: SizeLimit) -> dict[str, C
     choosers = {}
     for name, rival in rivals.items():
         own = limit.with_k(rival.k)
-        said = limit if limit.budget is not None else own
+        shown = limit if limit.budget is not None else own
         how = (rival.method, own.number, own.budget, rival.trade_off)
         chooser = ByMethod(*how, relevance=rival.relevance)
-        choosers[f"{name} ({said})"] = own.within(chooser)
+        choosers[f"{name} ({shown})"] = own.within(chooser)
     return choosers
 
 

@@ -59,7 +59,7 @@ class FittedSelector(Application):
     n_jobs: int | None
     verbose: bool
 
-    # What was learned -------------------------------------------------------------
+    # Learned attributes -----------------------------------------------------------
 
     @property
     def lam_(self) -> float:
@@ -172,7 +172,6 @@ class FittedSelector(Application):
         k: int | None = None,
         budget: float | None = None,
     ) -> Chooser:
-        """Return the chooser of rows from a group."""
         if k is not None:
             check_count("k", k)
         if budget is not None:
@@ -193,10 +192,7 @@ class FittedSelector(Application):
         skip_unreadable: bool = False,
         by_file: bool = False,
     ) -> Groups:
-        """Return the groups of another table, its columns encoded as in training.
-
-        If it is refused, problems with ``empty_groups`` are listed with the rest.
-        """
+        """Return the groups of another table, its columns encoded as in training."""
         with self._all_problems(table, columns, labels, empty_groups):
             try:
                 schema = Derivation(table.schema, columns).schema
@@ -262,8 +258,8 @@ class FittedSelector(Application):
         """Return, for every row, its most probable kind and how probable that is.
 
         For a model with a kernel :class:`variegate.Kinds`, by itself or in a mixture;
-        ``block`` names those that are meant where a mixture has several.  Rows of one
-        kind are alike to the model.  :meth:`describe` has the same numbers for kinds.
+        ``block`` names the kernel where a mixture has several.  Rows of one kind are
+        alike to the model.  :meth:`describe` has the same numbers for kinds.
 
         Returns
         -------
@@ -296,7 +292,7 @@ class FittedSelector(Application):
         Parameters
         ----------
         X : data frame, Arrow table or path
-            What is returned is of the same kind, an Arrow table for a path.
+            The result is of the same kind, an Arrow table for a path.
         k, budget, omega : as for :meth:`choose`
         keep_all : bool, default=False
             Whether to return all rows, with one more column that says which are

@@ -70,13 +70,13 @@ from variegate.tuning.family import as_omegas
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
 
-#: Parameters that say what columns are.
+#: Parameters for the roles of columns.
 _COLUMNS = (
     "group", "label", "item", "quality", "categorical", "similarity", "relevance",
     "cost", "missing",
 )  # fmt: skip
 
-#: Settings that do not change what is learned.
+#: Settings that do not change the model.
 _OF_THIS_MACHINE = ("n_jobs", "device", "verbose", "memory")
 
 
@@ -122,7 +122,7 @@ class SelectorFit:
             learned = self._train(groups, learned_from)
         finally:
             if is_local(engine):
-                CACHE.forget()  # what was prepared for learning
+                CACHE.forget()  # prepared groups
         selector.columns_, selector.encoding_ = columns, encoding
         selector.policy_, selector.family_ = learned.policy, learned.policy.family
         selector._set_names(self.table.schema.names)
@@ -192,8 +192,6 @@ class SelectorFit:
             encoding = learn_encoding(found, numbers, self.engine)
             return json.dumps(encode_encoding(encoding)).encode()
 
-        if self.store.path is None:
-            return learn_encoding(found, numbers, self.engine)
         known = json.loads(self._remember("encoding", make))
         return decode_encoding(known, found.columns.missing)
 

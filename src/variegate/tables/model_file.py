@@ -46,7 +46,7 @@ from variegate.tuning.race import Standing
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
 
-#: What paths call what is chosen, and from what.
+#: Names of an item and of a ground set in paths.
 NOUNS = ("row", "group")
 
 #: Points of the learning curve that are kept.
@@ -118,7 +118,7 @@ _COLUMN = Record(
         "is_single": Flag(),
     }
 )
-#: What a file of a selector holds beside settings and models.
+#: Sections of the file of a selector beside settings and models.
 SECTIONS: dict[str, Shape] = {
     "columns": MapOf(Anything()),
     "encoding": Record(
@@ -234,10 +234,10 @@ def validation_path(judged: Evaluation | None, learned: Learned) -> OmegaPath | 
         return None
     points = []
     for omega, rows in judged.scores.items():
-        if omega == "":  # what is chosen if no omega is asked for
+        if omega == "":  # the default
             continue
         means, errors = rows.mean(axis=0), np.full(len(SCORES), np.nan)
-        # Of a single group nobody knows how much chance there is in it.
+        # One group tells nothing about the variation between groups.
         if len(rows) > 1:
             errors = rows.std(axis=0, ddof=1) / np.sqrt(len(rows))
         points.append(PathPoint(float(omega), *means.tolist(), *errors.tolist()))

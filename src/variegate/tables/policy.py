@@ -35,7 +35,7 @@ POLICY = Record(
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """Models, and how rows are chosen by them if nothing else is asked for.
+    """Models, and the default way to choose rows by them.
 
     Attributes
     ----------

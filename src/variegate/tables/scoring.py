@@ -24,7 +24,7 @@ from variegate.tables.comparison import (
     remembered,
     rival_choosers,
 )
-from variegate.tables.derived import AGE, Derivation
+from variegate.tables.derived import AGE
 from variegate.tables.errors import TableError
 from variegate.tables.evaluation import DiversityJudge, Evaluation, judge
 from variegate.tables.fitted import FittedSelector, is_network, refuse_network
@@ -76,8 +76,8 @@ class ScoringSelector(FittedSelector):
             only) to 1 (diversity only), and choose ``k`` rows, by default the mean of
             the training groups.
         k : int or "wanted", optional
-            How many rows each way chooses, the model once more beside what it chooses
-            by itself; with "wanted" as many as are labelled 1 in each group.
+            How many rows each chooser chooses, the model in addition to the number that
+            it finds right; with "wanted" as many as are labelled 1 in each group.
         budget : float, optional
             The most that the rows of a group may cost together, likewise for all; the
             model needs a column of costs.
@@ -88,13 +88,13 @@ class ScoringSelector(FittedSelector):
             "top", "mmr" and "dpp": see :mod:`variegate.baselines.learned`.
         omega, progress : as for :meth:`choose`
         empty_groups : {"error", "keep", "drop"}, optional
-            What to do with groups of which no row is labelled 1; by default what the
-            selector was fitted with.
+            Treatment of groups without a row labelled 1; by default that of the
+            selector.
         others : dict of TableSelector, to compare with one called ``name``, optional
         engine : Engine, optional
             Judges the files of a folder, one by one: ``X`` and ``train`` are folders
             of which each file holds all rows of its groups.  Of more than a million
-            groups, so many are drawn at random.
+            groups, a sample of that size is drawn.
         skip_unreadable : bool, default=False
             Whether files that cannot be read are left out, and named in the result.
 
@@ -120,7 +120,7 @@ class ScoringSelector(FittedSelector):
             )
         methods_limit = self._usual_limit(limit) if methods else limit
         choosers = method_choosers(methods, methods_limit, trade_off)
-        here = model_choosers(name, self, omega, limit)
+        candidates = model_choosers(name, self, omega, limit)
         reading: dict[str, Any] = {"empty_groups": empty_groups, "engine": engine}
         reading["progress"] = progress
         if train is not None:
@@ -133,18 +133,23 @@ class ScoringSelector(FittedSelector):
             self._check_comparable(selector)
             columns = selector._columns_for(**roles)
             groups, used = _labelled(selector, table, columns, **reading)
-            there = model_choosers(other, selector, omega, limit)
-            here |= remembered(groups.only(used), there, selector.n_jobs)
-        # First of their own sizes, then within the limit, then all that are not models.
-        models = [name, *(others or {})]
-        limited = [one for one in here if one not in models]
-        here = {one: here[one] for one in (*models, *limited)} | choosers
+            theirs = model_choosers(other, selector, omega, limit)
+            candidates |= remembered(groups.only(used), theirs, selector.n_jobs)
+        # Models with sizes of their own, then within the limit, then other choosers.
+        names = sorted(candidates, key=lambda one: one not in {name, *(others or {})})
+        choosers = {one: candidates[one] for one in names} | choosers
         columns = self._columns_for(**roles, relevance=relevance)
         groups, used = _labelled(self, table, columns, **reading)
         diversity = DiversityJudge.of(self._model_at(omega))
         with self._all_problems(table, columns, labels, empty_groups):
             found = judge(
-                groups, used, here, self.n_jobs, progress, diversity, seed=self.seed_
+                groups,
+                used,
+                choosers,
+                self.n_jobs,
+                progress,
+                diversity,
+                seed=self.seed_,
             )
         return replace(found, reference=f"{name} ({limit})" if limit else name)
 
@@ -236,28 +241,15 @@ class ScoringSelector(FittedSelector):
         engine, skip_unreadable : as for :meth:`evaluate`
             A few thousand groups are brought here.
         """
-        from variegate.tables.report.gathering import (
-            check_report_columns,
-            report_of,
-            shown_columns,
-        )
+        from variegate.tables.report.gathering import report_of
 
         check_is_fitted(self, "family_")
         refuse_network(self.model_, "report")
         progress = self._progress(progress)
-        relevance = relevance or self.columns_.relevance
         table = as_table(X, skip_unreadable)
-        schema = Derivation(table.schema, self.columns_).schema
-        check_report_columns(schema, relevance, show)
-        groups = self._groups(
-            table,
-            self._columns_for(True, False, relevance),
-            progress=progress,
-            engine=engine,
-            skip_unreadable=skip_unreadable,
-        )
-        shown = tuple(show) if show else shown_columns(self, schema)
-        return report_of(self, table.name, groups, shown, model, progress)
+        relevance = relevance or self.columns_.relevance
+        how: dict[str, Any] = {"engine": engine, "skip_unreadable": skip_unreadable}
+        return report_of(self, table, relevance, show, model, progress, **how)
 
     def describe(self) -> Description:
         """Return a description of the model: print it, or take its ``numbers``."""
@@ -302,7 +294,7 @@ def _labelled(
     groups = selector._groups(table, columns, empty_groups=empty_groups, **reading)
     used = usable_groups(groups.survey, empty_groups)
     if len(used) < least:
-        # Of a single group nobody knows how much chance there is in it.
+        # One group tells nothing about the variation between groups.
         raise TableError(
             f"{table.name} has {count(len(used), 'group')} to judge by: intervals need "
             "two at least"

@@ -51,7 +51,7 @@ class FolderSelection:
     folder : Path
         Where the rows are.
     n_files, n_written : int
-        Files that are there, and those that were written this time.
+        Files of the folder, and files that this call wrote.
     n_rows, n_groups, n_empty, n_chosen : int
         Rows and groups of all files, groups of which nothing was chosen, chosen rows.
         A group that lies in several files counts in each.
@@ -128,8 +128,8 @@ def select_into_folder(
             _select_file, reader=groups.reader, chooser=chooser, output=output
         )
         with selector._all_problems(table, columns):
-            told = partial(progress, "choosing")
-            for name, entry in engine.map(work, tasks, told, ordered=False):
+            report = partial(progress, "choosing")
+            for name, entry in engine.map(work, tasks, report, ordered=False):
                 manifest.finish(name, entry)
         return _counted(manifest, len(tasks))
 
@@ -161,10 +161,7 @@ def _tasks(
 def _select_file(
     task: _FileTask, reader: GroupReader, chooser: Chooser, output: Output
 ) -> tuple[str, dict[str, Any]]:
-    """Choose rows of a file and write them, whole or not at all.
-
-    Returns its name and what it holds.
-    """
+    """Choose rows of a file, write them, and return its name and its counts."""
     name = Path(task.file.path).name
     path = Path(str(output.out), name)
     table, choices = open_file(task.file), task.choices
@@ -252,7 +249,7 @@ def select_untrained(
         Its group, similarity, categorical, relevance and cost.
     method : str, default="dpp"
     k, budget : int, float, optional
-        How many rows, or what they may cost together; one of the two.
+        The number of rows, or their cost together; one of the two.
     trade_off : float, default=0.5
         From 0 (relevance only) to 1 (diversity only).
     seed : int, default=0

@@ -81,7 +81,7 @@ class Learned:
     path: OmegaPath | None = None
     #: Groups that it was chosen on, 0 if it was given.
     n_tuned: int = 0
-    #: What was compared, and on how many groups.
+    #: The winner of a comparison, and the number of groups that it was made on.
     winner: Winner | None = None
     n_compared: int = 0
     #: Groups that were learned from, where they are a sample of all; else 0.
@@ -140,7 +140,7 @@ class _Training:
     selector: TableSelector
     #: Its ``random_state`` is a seed.
     estimator: LargeMarginDPP
-    #: What chooses the kernel of the estimator, if that is wanted.
+    #: Chooses the kernel of the estimator; None keeps it.
     kernels: KernelSearch | None
     groups: Groups
     numbers: IntArray
@@ -231,7 +231,7 @@ class _Training:
             search.fit(*self.groups.examples(numbers))
         best = next(p for p in search.path_ if p.omega == search.path_.chosen)
         if winner.rule.k and winner.standings[0].mean > best.f + best.f_error:
-            # A fixed number of rows is clearly better than what can be tuned.
+            # A fixed number of rows is clearly better than a tuned decoder.
             return winner, float(estimator.omega), None, 0
         model = clone(estimator).set_params(lam=search.best_lam_)
         contender = replace(winner.contender, model=model)
@@ -280,7 +280,6 @@ class _Training:
     def _fit(
         self, winner: Winner, omegas: Sequence[float], omega: float, *data: Any
     ) -> Policy:
-        """Fit a family of models."""
         estimator, how = winner.contender.model, winner.rule.how
         n_steps = estimator.max_iter
         total, n_fitted = n_steps * len(set(omegas)), 0
@@ -301,11 +300,11 @@ class _Training:
         contender = replace(winner.contender, model=watched)
         with warnings.catch_warnings():
             if self.kernels is not None:
-                # What did best on held-out groups had fewer steps than these.
+                # The winner of the comparison had fewer steps than these.
                 warnings.simplefilter("ignore", ConvergenceWarning)
             family = contender.family(omegas, *data, progress=fitted)
         for model in family.models:
-            # How the models were made, less what is about this machine.
+            # Settings of this machine are not part of a model.
             model.set_params(n_jobs=None, device=None)
         ordering = how if isinstance(how, Ordering) else None
         return Policy(family, omega, winner.rule.k, ordering)

@@ -213,7 +213,7 @@ def _weights(selector: TableSelector, named: Iterable[tuple[str, float]]) -> lis
 
 
 def _group(group: ExampleGroup) -> dict[str, Any]:
-    found = Counter(map(_fate, group.rows))
+    found = Counter(map(_outcome, group.rows))
     tally = ", ".join(f"{found[word]} {word}" for word in ("right", "wrong", "missed"))
     return {
         "name": one_line(group.name),
@@ -222,7 +222,7 @@ def _group(group: ExampleGroup) -> dict[str, Any]:
     }
 
 
-def _fate(row: ExampleRow) -> str:
+def _outcome(row: ExampleRow) -> str:
     """Return the outcome of a row of an example."""
     if row.rank:
         return "right" if row.is_wanted else "wrong"
@@ -230,7 +230,7 @@ def _fate(row: ExampleRow) -> str:
 
 
 def _example(row: ExampleRow) -> Row:
-    word = _fate(row)
+    word = _outcome(row)
     chance = Cell(percent(row.probability), share=row.probability)
     rank = str(row.rank) if row.rank else ""
     mark = Cell(word, mark=_MARKS[word])

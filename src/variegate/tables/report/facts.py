@@ -104,24 +104,24 @@ def _encoded(several: Sequence[FeatureColumn], columns: Columns) -> str:
     size = len(column.mean)
     date = columns.ages.get(column.name.removeprefix(AGE))
     if len(several) > 1:
-        what = f"{count(len(several), 'number')}, each standardised"
+        text = f"{count(len(several), 'number')}, each standardised"
     elif column.kind == "category":
         listed = listing([shortened(level, 24) for level in column.levels])
-        what = f"{len(column.levels):,} categories: {listed}"
+        text = f"{len(column.levels):,} categories: {listed}"
     elif column.kind == "number":
         days = "" if date is None else f"days before {date}, a "
-        what = (
+        text = (
             f"{days}number, standardised (mean {column.mean[0]:.4g}, standard "
             f"deviation {column.scale[0]:.4g})"
         )
     elif column.kind == "vector":
-        what = f"vector of {count(size, 'number')}, each standardised"
+        text = f"vector of {count(size, 'number')}, each standardised"
     else:
-        what = f"vector of {count(size, 'number')}, scaled to unit length"
+        text = f"vector of {count(size, 'number')}, scaled to unit length"
     if column.name in columns.vectors:
-        what += f": {', '.join(gathered(columns.vectors[column.name]))}"
+        text += f": {', '.join(gathered(columns.vectors[column.name]))}"
     has_indicator = any(column.has_indicator for column in several)
-    return what + "; one more feature where it is empty" * has_indicator
+    return text + "; one more feature where it is empty" * has_indicator
 
 
 def listing(names: Sequence[str]) -> str:

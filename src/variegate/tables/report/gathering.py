@@ -22,11 +22,13 @@ from variegate.tables.comparison import (
     method_choosers,
     rival_choosers,
 )
+from variegate.tables.derived import Derivation
 from variegate.tables.encoded import Group
 from variegate.tables.evaluation import DiversityJudge, Evaluation, judge
 from variegate.tables.fitting import split_groups
 from variegate.tables.groups import Groups
 from variegate.tables.report.description import kind_tables
+from variegate.tables.table import Table
 
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
@@ -96,24 +98,32 @@ def check_report_columns(
 
 def report_of(
     selector: TableSelector,
-    table: str,
-    groups: Groups,
-    show: tuple[str, ...],
+    table: Table,
+    relevance: str | None,
+    show: Sequence[str] | None,
     model: str,
     progress: Progress,
+    **how: Any,
 ) -> Report:
-    """Return the report of a training on the groups of a table of this name."""
+    """Return the report of a training on a table, whose groups are read as ``how``."""
+    schema = Derivation(table.schema, selector.columns_).schema
+    check_report_columns(schema, relevance, show)
+    columns = selector._columns_for(True, False, relevance)
+    groups = selector._groups(table, columns, progress=progress, **how)
+    shown = tuple(show) if show else _shown_columns(selector, schema)
     learned_from, held_out = split_groups(selector, groups.survey)
     looked_at = held_out if len(held_out) else learned_from
     few = list(groups.only(looked_at[:_N_EXAMPLES]))
-    examples = example_groups(groups, few, selector._chooser(), show)
+    examples = example_groups(groups, few, selector._chooser(), shown)
     comparison = None
     if len(held_out) > 1:
         comparison = _compared(selector, groups, learned_from, held_out, progress)
     kinds = [kind for table in kind_tables(selector) for kind in table.rows]
     rows = np.unique([row["row"] - 1 for *_, several in kinds for row in several])
-    typical = groups.texts(rows.astype(np.int64), show) if len(rows) else {}
-    return Report(selector, table, show, tuple(examples), comparison, model, typical)
+    typical = groups.texts(rows.astype(np.int64), shown) if len(rows) else {}
+    return Report(
+        selector, table.name, shown, tuple(examples), comparison, model, typical
+    )
 
 
 def _compared(
@@ -145,7 +155,7 @@ def _compared(
     )
 
 
-def shown_columns(selector: TableSelector, schema: pa.Schema) -> tuple[str, ...]:
+def _shown_columns(selector: TableSelector, schema: pa.Schema) -> tuple[str, ...]:
     """Return the item and the first columns of the quality."""
     names = [selector.columns_.item, *selector.columns_.quality]
     fields = [schema.field(name) for name in names if name is not None]
