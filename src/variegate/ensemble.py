@@ -73,12 +73,8 @@ class LEnsemble:
     def from_quality(cls, S: Any, log_quality: Any) -> LEnsemble:
         """Return the ensemble of ``L_ij = exp(u_i + u_j) S_ij``, never forming it.
 
-        Parameters
-        ----------
-        S : array of shape (N, N)
-            Similarity; symmetric and positive semidefinite.
-        log_quality : array of shape (N,)
-            ``u``; any finite numbers.
+        The similarity ``S`` (N, N) is symmetric and positive semidefinite, and
+        ``log_quality`` (N,) are ``u``, any finite numbers.
         """
         S = check_symmetric(S, "S")
         check_real("log_quality", log_quality)
@@ -91,12 +87,9 @@ class LEnsemble:
     def from_factor(cls, B: Any) -> LEnsemble:
         """Return the ensemble of ``L = B Bᵀ``, never forming it.
 
-        Parameters
-        ----------
-        B : array of shape (N, D)
-            One row an item; ``N`` may be a million where ``D`` is a few hundred.  It is
-            not copied if it is an array of floats already, of single or double
-            precision: do not change it after.
+        ``B`` (N, D) has one row an item; ``N`` may be a million where ``D`` is a few
+        hundred.  It is not copied if it is an array of floats already, of single or
+        double precision: do not change it after.
         """
         check_real("B", B)
         B = np.asarray(B)
@@ -228,17 +221,11 @@ class LEnsemble:
     ) -> LEnsemble:
         """Return the ensemble of the other items, given what must and must not be in.
 
-        Parameters
-        ----------
-        include, exclude : item numbers or boolean masks
-
-        Returns
-        -------
-        LEnsemble
-            Over the items in neither, in their order; its ``items`` are their numbers
-            in the ensemble that was first made.  A subset ``y`` of it has the
-            probability that ``include`` and ``y`` together have here, given that all
-            of ``include`` and none of ``exclude`` is chosen.
+        ``include`` and ``exclude`` are item numbers or boolean masks.  The new ensemble
+        is over the items in neither, in their order; its ``items`` are their numbers in
+        the first ensemble.  A subset ``y`` of it has the probability that ``include``
+        and ``y`` together have here, given that all of ``include`` and none of
+        ``exclude`` is chosen.
         """
         included = as_members(include, len(self))
         excluded = as_members(exclude, len(self))
@@ -281,10 +268,6 @@ class LEnsemble:
         costs : array of shape (N,), optional
             Ones if there is a budget and no costs.
         random_state : None, int or numpy.random.Generator
-
-        Returns
-        -------
-        Selection
         """
         from variegate.decoding import as_decoder
 

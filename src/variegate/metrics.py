@@ -73,23 +73,13 @@ def weighted_hamming(
 
 
 def mean_f_score(first: BoolArray, second: BoolArray, counts: IntArray) -> FloatArray:
-    r"""Return the mean F-score of every row of ``first`` against those of ``second``.
+    r"""Return the mean F-score of each row of ``first`` (A, N) with ``second`` (B, N).
 
     .. math:: \sum_b c_b \frac{2 |a \cap b|}{|a| + |b|}
         = \sum_s \frac{2}{|a| + s} \sum_{i \in a} \sum_{b \ni i, |b| = s} c_b
 
-    so that rows of ``second`` count by item and size, and no pairs are formed.
-
-    Parameters
-    ----------
-    first : boolean array of shape (A, N)
-    second : boolean array of shape (B, N)
-    counts : array of shape (B,)
-        How often each row of ``second`` is there.
-
-    Returns
-    -------
-    array of shape (A,)
+    with ``counts`` (B,) of the rows of ``second``, which count by item and size: no
+    pairs are formed.
     """
     sizes, place = np.unique(second.sum(axis=1), return_inverse=True)
     own = first.sum(axis=1)
@@ -98,7 +88,11 @@ def mean_f_score(first: BoolArray, second: BoolArray, counts: IntArray) -> Float
         of_size[place, np.arange(len(place))] = counts
         common = first.astype(float) @ (of_size @ second.astype(float)).T
     else:
-        common = _common_by_size(first, second, counts, place)
+        from scipy import sparse
+
+        by_size = (counts.astype(float), (place, np.arange(len(place))))
+        of_members = sparse.csr_array(by_size) @ _sparse(second)
+        common = np.asarray((_sparse(first) @ of_members.T).toarray())
     total = own[:, None] + sizes
     gain = (2.0 * common / np.where(total > 0, total, 1)).sum(axis=1)
     # Two empty sets agree.
@@ -107,18 +101,8 @@ def mean_f_score(first: BoolArray, second: BoolArray, counts: IntArray) -> Float
     return mean
 
 
-def _common_by_size(
-    first: BoolArray, second: BoolArray, counts: IntArray, place: IntArray
-) -> FloatArray:
-    """Count common items with the rows of ``second`` of each size, by sparse rows."""
-    from scipy import sparse
-
-    of_size = sparse.csr_array((counts.astype(float), (place, np.arange(len(place)))))
-    return np.asarray((_sparse(first) @ (of_size @ _sparse(second)).T).toarray())
-
-
 def _sparse(subsets: BoolArray) -> Any:
-    """Return subsets as rows that hold their members only: of many items, few."""
+    """Return subsets as sparse rows."""
     from scipy import sparse
 
     rows, items = np.nonzero(subsets)

@@ -46,20 +46,13 @@ class Selection:
     ----------
     indices : sorted item numbers
     log_prob : float, or a function that returns it
-        The normalizer of a large ensemble costs more than a greedy search; it is
-        computed when somebody asks.
+        The normalizer of a large ensemble costs more than a greedy search; a function
+        is called at first use.
     stop_reason : str
         A sentence.
     upper_bound : float, or a function that returns it
         No feasible subset has a larger log-probability; infinite where the decoder
         gives no bound.
-
-    Attributes
-    ----------
-    indices, stop_reason : as given
-    log_prob : float
-        ``log P(indices)`` under the ensemble.
-    upper_bound : float
     """
 
     def __init__(

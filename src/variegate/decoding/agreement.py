@@ -23,7 +23,7 @@ _NONE = 1e-12
 
 
 class Growing(Protocol):
-    """A subset, and what each further item would gain."""
+    """A subset, and the gain of each further item."""
 
     def gain(self) -> FloatArray:
         """Return the gain of each item, (N,); ``-inf`` where it cannot be added."""
@@ -39,20 +39,9 @@ def grow(
 ) -> tuple[list[int], str]:
     """Add items greedily to an empty subset.
 
-    Parameters
-    ----------
-    state : Growing
-    constraint : Constraint
-    fill : bool
-        Whether to go on while anything fits, or to stop where nothing gains; ``k``
-        items are chosen either way.
-    per_cost : bool
-        Whether to compare gains for their cost.
-
-    Returns
-    -------
-    chosen : items in the order of choice; among equals the smallest number
-    reason : why the search ended
+    While an item gains, or with ``fill`` while one fits; with ``k`` up to ``k`` items.
+    ``per_cost`` compares gains for their cost, and ties go to the smallest number.
+    Returns the items in the order of choice, and why the search ended.
     """
     chosen: list[int] = []
     while len(chosen) != constraint.k:
@@ -85,7 +74,7 @@ class Agreement:
     and :meth:`growing` where a greedy search need not compute every mean anew.
     """
 
-    #: What the mean is of, for ``stop_reason``.
+    #: The name of the gain in ``stop_reason``.
     name = "gain"
 
     def gains(self, candidates: BoolArray, voters: BoolArray) -> FloatArray:
@@ -137,7 +126,7 @@ def as_agreement(agreement: Agreement | Gains | None) -> Agreement:
 
 
 class _ComputedAnew:
-    """A growing subset that knows no shortcut: all larger ones are compared."""
+    """A growing subset that compares all larger ones at every step."""
 
     def __init__(self, agreement: Agreement, voters: BoolArray, votes: IntArray):
         self._mean = partial(agreement.mean, voters=voters, votes=votes)

@@ -114,7 +114,7 @@ def _look_at_all(ensemble: Ensemble, constraint: Constraint) -> Selection:
     best = int(np.argmax(log_dets))
     if log_dets[best] == -np.inf:
         raise _impossible(constraint)
-    indices = _members(best, n_items)
+    indices = np.flatnonzero(best >> np.arange(n_items) & 1)
     log_prob = partial(ensemble.log_prob, indices)
     return Selection(indices, log_prob, "looked at every subset", upper_bound=log_prob)
 
@@ -180,11 +180,6 @@ def _log_volumes(edge: Graded, subsets: IntArray) -> FloatArray:
         volumes = log_volumes(edge.rows[members], edge.floor[members])
         log_dets[places] = scale + volumes
     return log_dets
-
-
-def _members(subset: int, n_items: int) -> IntArray:
-    """Return the items whose bits are set."""
-    return np.flatnonzero(subset >> np.arange(n_items) & 1)
 
 
 def _impossible(constraint: Constraint) -> ValueError:
@@ -286,34 +281,20 @@ class _Search:
         self.n_nodes = 0
 
     def go_on(self) -> None:
-        """Look at some more nodes."""
+        """Visit some more nodes."""
         from variegate.linalg.compiled.branch_bound import search
 
         is_certain = self._is_in_doubt and self._settle()
         progress = (self.n_open, self._best_value, self._best_count, is_certain)
-        (
-            self.n_open,
-            self._best_value,
-            self._best_count,
-            looked_at,
-            self._is_in_doubt,
-        ) = search(
-            self._problem,
-            self._levels,
-            self._rows,
-            self._nodes,
-            self._room,
-            _NODES_AT_A_TIME,
-            progress,
-            self._best_set,
-        )
-        self.n_nodes += looked_at
+        tree = self._problem, self._levels, self._rows, self._nodes, self._room
+        found = search(*tree, _NODES_AT_A_TIME, progress, self._best_set)
+        self.n_open, self._best_value, self._best_count, visited, in_doubt = found
+        self.n_nodes, self._is_in_doubt = self.n_nodes + visited, in_doubt
 
     def _settle(self) -> bool:
         """Compute the value of the next node by its rows; drop it if it has none."""
         assert self._edge is not None
-        last = self.n_open - 1
-        nodes = self._nodes
+        last, nodes = self.n_open - 1, self._nodes
         value = self._edge.log_det(nodes.path[last, : nodes.counts[last]])
         if value == -np.inf:  # and so is every set with these items
             self.n_open, self.n_nodes = last, self.n_nodes + 1
@@ -329,6 +310,4 @@ class _Search:
 
     def upper_bound(self) -> float:
         """Return what no feasible log-determinant exceeds."""
-        return max(
-            float(self._nodes.bounds[: self.n_open].max()), float(self._best_value)
-        )
+        return float(max(self._nodes.bounds[: self.n_open].max(), self._best_value))

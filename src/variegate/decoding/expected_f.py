@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.random import Generator
 
 from variegate._typing import FloatArray, IntArray, SubsetLike
 from variegate._validation import check_number
@@ -84,10 +85,7 @@ class ExpectedF:
     repetition: float = 0.0
 
     def __call__(
-        self,
-        ensemble: Ensemble,
-        constraint: Constraint,
-        generator: np.random.Generator,
+        self, ensemble: Ensemble, constraint: Constraint, generator: Generator
     ) -> Selection:
         check_number("beta", self.beta, positive=True)
         check_number("repetition", self.repetition)
@@ -179,14 +177,8 @@ def _climb(
 ) -> tuple[float, int]:
     """Add, drop and exchange items, the best move first, until none helps.
 
-    The first ``count`` of ``members`` are a set within the budget; they are
-    overwritten.
-
-    Returns
-    -------
-    value : float
-        -inf where fewer than ``k`` were found within the budget.
-    count : int
+    The first ``count`` of ``members``, a set within the budget, are overwritten.
+    Returns the value, -inf where fewer than ``k`` were found, and the new count.
     """
     from variegate.linalg.compiled.weighted_sets import best_move, value_of
 

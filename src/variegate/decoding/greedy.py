@@ -12,14 +12,12 @@ from variegate.decoding.base import Constraint
 from variegate.decoding.residuals import (
     NO_GAIN,
     RANK_USED_UP,
-    TIE,
     Residuals,
     all_chosen,
     nothing_left,
-    score_for_cost,
 )
 from variegate.linalg.greedy import choose_rows
-from variegate.linalg.representations import Factored, Representation
+from variegate.linalg.representations import Factored
 from variegate.selection import Ensemble, Selection
 
 
@@ -44,30 +42,11 @@ class Greedy:
         if constraint.budget is None and isinstance(kernel, Factored):
             chosen, reason = _choose_from_factor(kernel, constraint.k)
         else:
-            chosen, reason = self._choose(kernel, constraint)
+            state = Residuals(kernel)
+            reason = state.grow(constraint)
+            chosen = state.chosen
         indices = np.sort(np.array(chosen, dtype=np.intp))
         return Selection(indices, partial(ensemble.log_prob, indices), reason)
-
-    def _choose(
-        self, kernel: Representation, constraint: Constraint
-    ) -> tuple[list[int], str]:
-        state = Residuals(kernel)
-        while True:
-            if len(state.chosen) == constraint.k:
-                return state.chosen, all_chosen(constraint.k)
-            gain = state.gain()
-            allowed = constraint.leaves_room(state.chosen)
-            score = np.where(allowed, score_for_cost(gain, constraint), -np.inf)
-            best = score.max(initial=-np.inf)
-            if best == -np.inf:
-                why = state.why_none_is_left()
-                return state.chosen, nothing_left(len(state.chosen), constraint.k, why)
-            # Of all that are equal to rounding, the smallest number.
-            item = int(np.argmax(score >= best - TIE))
-            if constraint.k is None and gain[item] <= 0:
-                return state.chosen, NO_GAIN
-            if not state.refuses(item):
-                state.add(item)
 
 
 def _choose_from_factor(kernel: Factored, k: int | None) -> tuple[list[int], str]:

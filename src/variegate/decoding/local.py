@@ -16,7 +16,7 @@ from variegate.decoding.residuals import cheapest
 from variegate.linalg.cosine import chunks
 from variegate.linalg.limits import RANK_TOLERANCE
 from variegate.linalg.representations import Graded, Representation
-from variegate.selection import Ensemble, Selection, refuse_fewer
+from variegate.selection import Ensemble, Selection
 
 #: A move must raise the log-probability by more than this, and two moves whose gains
 #: differ by no more are equals: less than this is rounding.
@@ -66,13 +66,12 @@ class Local:
         check_count("max_steps", self.max_steps)
         start, origin = Greedy()(ensemble, constraint, generator), "the greedy answer"
         if constraint.k is not None and len(start) < constraint.k:
-            affordable = cheapest(ensemble.representation, constraint)
-            if affordable is None:
-                refuse_fewer(len(start), constraint.k, start.stop_reason)
-            else:
-                found = ensemble.log_prob(affordable)
-                start = Selection(affordable, found, "the cheapest")
-                origin = f"the cheapest {constraint.k} items"
+            affordable = cheapest(
+                ensemble.representation, constraint, start.stop_reason
+            )
+            found = ensemble.log_prob(affordable)
+            start = Selection(affordable, found, "the cheapest")
+            origin = f"the cheapest {constraint.k} items"
         if start.log_prob == -np.inf:
             # Singular to rounding in the order of its numbers: nothing to divide by.
             return start
@@ -98,10 +97,10 @@ class Local:
                 return state.members, _no_move_left(moves, origin)
             candidate = state.after(move)
             reached = kernel.log_det(candidate)
-            # Where S_y is nearly singular, a gain can be rounding.  What is measured
-            # afresh only ever rises, so the search cannot go round in circles.
+            # Where S_y is nearly singular, a gain can be rounding.  The determinant
+            # computed anew only rises, so the search does not run in circles.
             if reached > log_det + ENOUGH:
-                state = state.moved(candidate)
+                state = _Neighbourhood(kernel, constraint, candidate, state.columns)
                 log_det = reached
                 refused.clear()
                 moves += 1
@@ -118,10 +117,10 @@ def _no_move_left(moves: int, origin: str) -> str:
 
 
 class _Neighbourhood:
-    """A subset and what every move from it gains.
+    """A subset, and the gain of every move from it.
 
-    A move is a pair: the number of the item that comes in and of that which goes out,
-    either of them -1 for none.
+    A move is a pair of items, the one that comes in and the one that goes out; either
+    may be -1, for none.
     """
 
     def __init__(
@@ -134,11 +133,11 @@ class _Neighbourhood:
         self.kernel = kernel
         self.constraint = constraint
         self.members = members
-        known = {} if columns is None else columns
-        # Kept from one subset to the next: a move asks for one new column at most.
+        known = columns or {}
+        # Kept from one subset to the next: a move needs at most one new column.
         self.columns = {
-            int(item): known[int(item)] if int(item) in known else kernel.column(item)
-            for item in members
+            item: known[item] if item in known else kernel.column(item)
+            for item in members.tolist()
         }
         self.floor: FloatArray | float = RANK_TOLERANCE
         self.basis: FloatArray | None = None
@@ -160,10 +159,6 @@ class _Neighbourhood:
         if item != _NONE:
             after.add(item)
         return np.array(sorted(after), dtype=np.intp)
-
-    def moved(self, members: IntArray) -> _Neighbourhood:
-        """Return the neighbourhood of a subset that one move led to."""
-        return _Neighbourhood(self.kernel, self.constraint, members, self.columns)
 
     def best_move(self, refused: set[tuple[int, int]]) -> tuple[float, tuple[int, int]]:
         """Return the best feasible move and its gain; -inf if there is none."""
@@ -230,8 +225,8 @@ class _Neighbourhood:
             left = left - (left @ self.basis) @ self.basis.T
             return half, np.einsum("ij,ij->i", left, left)
         c = np.zeros((len(self.members), len(items)))
-        for row, item in enumerate(self.members):
-            c[row] = self.columns[int(item)][items]
+        for row, column in enumerate(self.columns.values()):
+            c[row] = column[items]
         # Not by V itself: two triangular solves lose fewer digits.
         half = solve_triangular(self.factor, c, lower=True)
         residual = self.kernel.diagonal()[items] - np.einsum("ij,ij->j", half, half)

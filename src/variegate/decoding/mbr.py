@@ -18,14 +18,14 @@ from variegate.decoding.greedy import Greedy
 from variegate.selection import Ensemble, Selection, refuse_fewer
 from variegate.subsets import distinct_rows
 
-#: From an ensemble, a constraint, a number and a generator to so many subsets that
-#: vote, a boolean array.
-Draw = Callable[[Any, Constraint, int, np.random.Generator], BoolArray]
+#: From an ensemble, a constraint, a number of subsets and a generator to the subsets
+#: that vote, a boolean array.
+Draw = Callable[[Any, Constraint, int, Generator], BoolArray]
 
 
 @dataclass(frozen=True, eq=False)
 class Consensus:
-    """Subsets that vote, and what it is to agree with them.
+    """Subsets that vote, and the agreement with them.
 
     Voters (B, N) are rows all different, votes (B,) how often each was drawn.
     """
@@ -129,10 +129,7 @@ class MBR:
 
 
 def _draw(
-    ensemble: Ensemble,
-    constraint: Constraint,
-    n_samples: int,
-    generator: np.random.Generator,
+    ensemble: Ensemble, constraint: Constraint, n_samples: int, generator: Generator
 ) -> BoolArray:
     if constraint.k is None:
         return ensemble.sample(n_samples, random_state=generator)

@@ -10,16 +10,11 @@ from numpy.random import Generator
 from variegate._typing import FloatArray, IntArray
 from variegate._validation import check_count
 from variegate.decoding.base import Constraint
-from variegate.decoding.residuals import (
-    Residuals,
-    cheapest,
-    nothing_left,
-    score_for_cost,
-)
+from variegate.decoding.residuals import Residuals, cheapest
 from variegate.linalg.determinants import normalizer_and_marginal_kernel
 from variegate.linalg.limits import RELAXED_ITEMS
 from variegate.linalg.representations import Dense, Representation
-from variegate.selection import Ensemble, Selection, refuse_fewer
+from variegate.selection import Ensemble, Selection
 
 #: ``exp`` of twice this is still a number.
 MAX_LOG_QUALITY = 300.0
@@ -148,18 +143,9 @@ def softmax_extension(kernel: Dense, x: FloatArray) -> tuple[float, FloatArray]:
     diagonal ``R``, hence ``[diag(x) L M⁻¹]_ii = K̃_ii`` and
     ``[diag(1 - x) M⁻¹]_ii = 1 - K̃_ii``.
 
-    Parameters
-    ----------
-    kernel : Dense
-    x : array of shape (N,)
-        In the closed cube.  The gradient is that in the coordinates inside it; for
-        those at 0 or 1, which are left out or conditioned on, it is zero.
-
-    Returns
-    -------
-    value : float
-        -inf where the items at 1 have a determinant of zero.
-    gradient : array of shape (N,)
+    ``x`` (N,) is in the closed cube.  The gradient is that in the coordinates inside
+    it, and zero for those at 0 or 1, which are left out or conditioned on; the value is
+    -inf where the items at 1 have a determinant of zero.
     """
     certain = np.flatnonzero(x == 1.0)
     inside = np.flatnonzero((x > 0.0) & (x < 1.0))
@@ -242,23 +228,8 @@ def _repaired(
     state = Residuals(kernel)
     preferred = np.zeros(len(kernel), dtype=bool)
     preferred[members] = True
-    for pool in (preferred, np.ones(len(kernel), dtype=bool)):
-        while len(state.chosen) != constraint.k:
-            gain = state.gain()
-            allowed = constraint.leaves_room(state.chosen) & pool
-            score = np.where(allowed, score_for_cost(gain, constraint), -np.inf)
-            item = int(np.argmax(score)) if len(score) else -1
-            if item < 0 or score[item] == -np.inf:
-                break
-            if constraint.k is None and gain[item] <= 0.0:
-                break
-            if not state.refuses(item):
-                state.add(item)
+    state.grow(constraint, among=preferred)
+    reason = state.grow(constraint)
     if constraint.k is not None and len(state.chosen) < constraint.k:
-        count, why = len(state.chosen), state.why_none_is_left()
-        affordable = cheapest(kernel, constraint)
-        if affordable is None:
-            refuse_fewer(count, constraint.k, nothing_left(count, constraint.k, why))
-        else:
-            return affordable
+        return cheapest(kernel, constraint, reason)
     return np.sort(np.array(state.chosen, dtype=np.intp))

@@ -1,14 +1,14 @@
-"""The running factorisation of greedy decoders, how they end, and its order."""
+"""Greedy search by a running factorisation, and the order that it gives items."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from variegate._typing import FloatArray, IntArray
+from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.decoding.base import Constraint
 from variegate.linalg.limits import RANK_TOLERANCE
 from variegate.linalg.representations import Graded, Representation
-from variegate.selection import Ensemble
+from variegate.selection import Ensemble, refuse_fewer
 
 #: Gains that differ by no more than this are equal.
 TIE = 1e-10
@@ -16,6 +16,7 @@ TIE = 1e-10
 #: A squared residual above this is no rounding, in whatever order items are taken.
 _SURELY_LEFT = 1e-8
 
+#: Reasons to end a greedy search.
 NO_GAIN = "no further item raises the probability"
 RANK_USED_UP = "the rank of L is used up"
 BUDGET_SPENT = "no further item fits the budget"
@@ -61,23 +62,42 @@ class Residuals:
         log_residual = np.log(np.where(usable, self.residual, 1.0))
         return np.where(usable, log_residual + 2.0 * self.kernel.log_scale, -np.inf)
 
-    def why_none_is_left(self) -> str:
-        """Return the reason why no further item can be added."""
-        usable = self.available & (self.residual > self._floor)
-        return BUDGET_SPENT if usable.any() else RANK_USED_UP
+    def grow(self, constraint: Constraint, among: BoolArray | None = None) -> str:
+        """Add the best item, of all or ``among`` some, while that raises the gain.
 
-    def refuses(self, item: int) -> bool:
-        """Whether the kernel calls the chosen with the item impossible.
-
-        At the edge of its rank it may, as it looks at the items in another order.  Then
-        the item is not asked for again.
+        Returns why the search ended.  With ``k`` it goes on to ``k`` items; with a
+        budget it compares gains for their cost.  Ties go to the smallest number.
         """
-        if self.residual[item] > _SURELY_LEFT:
-            return False
-        members = np.array([*self.chosen, item])
-        refused = self.kernel.log_det(members) == -np.inf
-        self.available[item] &= not refused
-        return refused
+        k = constraint.k
+        while len(self.chosen) != k:
+            gain = self.gain()
+            allowed = constraint.leaves_room(self.chosen)
+            if among is not None:
+                allowed &= among
+            score = np.where(allowed, score_for_cost(gain, constraint), -np.inf)
+            best = score.max(initial=-np.inf)
+            if best == -np.inf:
+                why = BUDGET_SPENT if (gain > -np.inf).any() else RANK_USED_UP
+                return nothing_left(len(self.chosen), k, why)
+            item = int(np.argmax(score >= best - TIE))
+            if k is None and gain[item] <= 0:
+                return NO_GAIN
+            self.add_if_possible(item)
+        return all_chosen(len(self.chosen))
+
+    def add_if_possible(self, item: int) -> bool:
+        """Add an item, or exclude it where the kernel calls the subset impossible.
+
+        At the edge of its rank it may, as it takes the items in another order.  Tells
+        whether the item was added.
+        """
+        if self.residual[item] <= _SURELY_LEFT:
+            members = np.array([*self.chosen, item])
+            if self.kernel.log_det(members) == -np.inf:
+                self.available[item] = False
+                return False
+        self.add(item)
+        return True
 
     def add(self, item: int) -> None:
         """Take an item and update what the others still add."""
@@ -97,30 +117,33 @@ class Residuals:
         self.residual -= column**2
 
 
-def cheapest(kernel: Representation, constraint: Constraint) -> IntArray | None:
-    """Return the cheapest ``k`` items of positive determinant, None if there are none.
+def cheapest(
+    kernel: Representation, constraint: Constraint, why_fewer: str
+) -> IntArray:
+    """Return the cheapest ``k`` items of positive determinant.
 
-    Independent rows are a matroid: whoever takes the cheapest item that is independent
-    of those before it, again and again, ends with the cheapest set of its size.  So
-    where this set is above the budget, every set of ``k`` possible items is.
+    Independent rows are a matroid: taking the cheapest item that is independent of
+    those before it, again and again, leads to the cheapest set of its size.  So where
+    this set is above the budget, every set of ``k`` possible items is, and
+    ``why_fewer`` were found is raised.
     """
     state = Residuals(kernel)
     while len(state.chosen) != constraint.k:
         possible = np.flatnonzero(state.gain() > -np.inf)
         if len(possible) == 0:
-            return None
+            break
         item = int(possible[np.argmin(constraint.costs[possible])])
-        if not state.refuses(item):
-            state.add(item)
+        state.add_if_possible(item)
     members = np.sort(np.array(state.chosen, dtype=np.intp))
-    return members if constraint.affords(constraint.costs[members].sum()) else None
+    affordable = bool(constraint.affords(constraint.costs[members].sum()))
+    refuse_fewer(len(members) if affordable else 0, constraint.k, why_fewer)
+    return members
 
 
 def ranked(ensemble: Ensemble, members: IntArray, most: int | None = None) -> IntArray:
-    """Return members in the order in which each adds most to those before it.
+    """Return all or ``most`` members, each adding most to those before it.
 
-    These are the pivots of a Cholesky factorisation of ``L`` on the members; ``most``
-    is how many are asked for, by default all.
+    These are the pivots of a Cholesky factorisation of ``L`` on the members.
     """
     most = len(members) if most is None else min(most, len(members))
     if len(members) < 2:

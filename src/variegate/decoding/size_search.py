@@ -53,18 +53,8 @@ class SizedWeights:
     :func:`~variegate.linalg.coins.laws_without_one`.
 
     Takes ``O(M²)`` time and ``O(M T)`` memory besides the eigenpairs, for rank ``M``
-    and ``T`` sizes that are not negligible (some multiple of ``√M``).
-
-    Parameters
-    ----------
-    kernel : Representation
-    beta : float
-
-    Attributes
-    ----------
-    empty : float
-        ``P(Y = ∅)``, the expected F-score of the empty set.
-    expected_size : float
+    and ``T`` sizes that are not negligible (some multiple of ``√M``).  ``empty`` is
+    ``P(Y = ∅)``, the expected F-score of the empty set.
     """
 
     def __init__(self, kernel: Representation, beta: float) -> None:
@@ -132,13 +122,7 @@ class Priced(Best):
 
 
 class SizeSearch:
-    """Looks for the best set of every size that a constraint allows.
-
-    Parameters
-    ----------
-    weights : SizedWeights
-    constraint : Constraint
-    """
+    """Searches for the best set of all sizes that a constraint allows."""
 
     def __init__(self, weights: SizedWeights, constraint: Constraint) -> None:
         self.weights = weights
@@ -152,10 +136,9 @@ class SizeSearch:
         fits = bool(constraint.affords(dearest))
         #: Infinite where every set of an allowed size is within the budget.
         self.budget = np.inf if fits else constraint.largest_cost()
-        nothing = np.zeros(0, dtype=np.intp)
-        self._best = Best(nothing, -1.0, -1.0)  # which every set exceeds
-        if self.smallest == 0:
-            self._best = Best(nothing, weights.empty, weights.empty)
+        # Every other set exceeds -1.
+        value = weights.empty if self.smallest == 0 else -1.0
+        self._best = Best(np.zeros(0, dtype=np.intp), value, value)
         self._upper = np.full(self.largest + 1, np.inf)
         self._upper[: max(self.smallest, 1)] = -np.inf
         self._is_seen = np.zeros(self.largest + 1, dtype=bool)
@@ -235,9 +218,8 @@ class SizeSearch:
         bound, nodes_left = self._best.value, _MAX_NODES
         sizes = self._can_win(np.flatnonzero(self._is_seen))
         for size in sizes[np.argsort(-self._upper[sizes], kind="stable")].tolist():
-            if not len(self._can_win(np.array([size]))):
-                continue
-            if self._upper[size] > self._best.value:
+            can_win = len(self._can_win(np.array([size]))) > 0
+            if can_win and self._upper[size] > self._best.value:
                 finished, nodes = self._search(size, nodes_left)
                 nodes_left -= nodes
                 if not finished:
@@ -256,10 +238,10 @@ class SizeSearch:
         order = np.argsort(price * self.costs - weights, kind="stable")
         places = np.empty(size, dtype=np.int64)
         floor = self._best.value
+        items = weights[order], self.costs[order]
         value, nodes = fill_knapsack(
-            weights[order], self.costs[order], price, self.budget, floor,
-            max_nodes, places,
-        )  # fmt: skip
+            *items, price, self.budget, floor, max_nodes, places
+        )
         if value > floor:
             self._best = Best(np.sort(order[places]), float(value), float(value))
         return nodes <= max_nodes, nodes

@@ -1,9 +1,8 @@
-"""What a similarity kernel must say: its value, and how it pulls a gradient back.
+"""The protocol of similarity kernels: the value, and the pull-back of a gradient.
 
-The learner knows nothing of how a similarity is made.  It asks for ``S``, works out
-``G = ∂objective/∂S`` from the closed forms of the paper's appendix, and hands ``G``
-back; the kernel answers with the gradient in its own parameters.  A kernel of your
-own needs just that::
+The learner computes ``G = ∂objective/∂S`` from the similarity ``S`` by the closed forms
+of the paper's appendix; the kernel turns ``G`` into the gradient in its own parameters.
+A kernel of your own needs these two methods::
 
     class ScaledLinear(vg.Kernel):
         '''S_ij = Σ_k exp(2 p_k) φ_ik φ_jk: linear, with a learned scale a feature.'''
@@ -45,39 +44,29 @@ PullBack = Callable[[FloatArray], FloatArray]
 
 
 class Embedding(NamedTuple):
-    """A similarity ``S = Σ_k w_k F_k F_kᵀ + ridge I``.
+    """A similarity ``S = Σ_k w_k F_k F_kᵀ + ridge I``."""
 
-    Attributes
-    ----------
-    factors : list of arrays of shape (N, D_k)
-        ``F_k``.
-    weights : array of shape (K,)
-    ridge : float
-    """
-
-    factors: list[FloatArray]
-    weights: FloatArray
+    factors: list[FloatArray]  # F_k, of shape (N, D_k)
+    weights: FloatArray  # (K,)
     ridge: float
 
 
 class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
     """A similarity ``S(φ; p)`` with learned parameters ``p`` (perhaps none).
 
-    A subclass implements :meth:`value` and :meth:`pull_back`, and says in
-    :attr:`domain` how many parameters it has and where they live.  The constructor
-    only stores its arguments, as in scikit-learn, so that kernels can be cloned,
-    printed, and searched over.
-
-    What does not depend on the parameters is worth computing once for a ground set:
-    do it in :meth:`prepare`, whose result is what ``value`` and ``pull_back`` get.
+    A subclass implements :meth:`value` and :meth:`pull_back`, and declares the number
+    and the domain of its parameters in :attr:`domain`.  The constructor only stores its
+    arguments, as in scikit-learn, so that kernels can be cloned, printed, and searched
+    over.  Compute in :meth:`prepare`, once for a ground set, what does not depend on
+    the parameters: ``value`` and ``pull_back`` get its result.
     """
 
-    #: Whether what :meth:`~Kernel.stack` makes of several prepared ground sets of
-    #: equal size may take the place of one, ``value`` then returning ``(B, N, N)`` and
-    #: ``pull_back`` the sum of the gradients over the stack.
+    #: Whether ``value`` and ``pull_back`` also take the result of :meth:`~Kernel.stack`
+    #: for B ground sets of equal size, and return ``(B, N, N)`` and the sum of the
+    #: gradients.
     stackable = False
 
-    #: Whether :meth:`value` makes a new array each time, which others may change.
+    #: Whether :meth:`value` makes a new array each time, which callers may change.
     makes_new = False
 
     @property
@@ -90,11 +79,10 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
         return self
 
     def looks_at(self, sizes: IntArray) -> Looks:
-        """Return which rows of which ground sets ``fit`` looks at, by their sizes.
+        """Return which rows of which ground sets ``fit`` reads, by their sizes.
 
-        Where ground sets are spread over many files, ``fit`` is given a sequence in
-        which these alone are at hand.  A kernel with a ``fit`` of its own needs this,
-        too, to be learned there.
+        Where ground sets are spread over many files, ``fit`` is given a sequence that
+        has only these.  A kernel with a ``fit`` of its own needs this method there.
         """
         if type(self).fit is not Kernel.fit:
             raise ValueError(
@@ -119,10 +107,10 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
         return ground_set
 
     def prepare_together(self, ground_sets: Sequence[GroundSet]) -> Any | None:
-        """Return ground sets of equal size prepared and stacked, all in one go.
+        """Return ground sets of equal size, prepared and stacked in one step.
 
-        None (default) where that is not to be had, or something is wrong: then they
-        are prepared one by one, which tells with which.
+        None (default) where there is no such step, or it fails: then they are prepared
+        one by one, and an error names the ground set.
         """
         return None
 
@@ -131,8 +119,7 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
 
         Factors ``F_k`` of shape (N, D_k) with ``S = Σ_k p_k F_k F_kᵀ`` for the
         parameters ``p``, or ``S = Σ_k F_k F_kᵀ`` for a kernel without.  Where they have
-        few columns, large ground sets are learned from and chosen from by way of them
-        and no N x N matrix is made.
+        few columns, large ground sets need no N x N matrix.
         """
         return None
 
@@ -189,17 +176,15 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
     ) -> tuple[FloatArray, PullBack]:
         """Return :meth:`value`, and :meth:`pull_back` as a function of ``G`` alone.
 
-        A kernel whose two methods have work in common does it once here.  The function
-        is called, if at all, with nothing of ``S`` changed but its diagonal.
+        Override it to share work between the two.  Until the function is called, only
+        the diagonal of ``S`` may change.
         """
-        return (
-            self.value(prepared, parameters),
-            partial(self.pull_back, prepared, parameters),
-        )
+        pull_back = partial(self.pull_back, prepared, parameters)
+        return self.value(prepared, parameters), pull_back
 
 
 class FixedKernel(Kernel):
-    """A similarity without parameters: a subclass says only what its matrix is."""
+    """A similarity without parameters: a subclass defines only :meth:`matrix`."""
 
     stackable = True
 
@@ -212,7 +197,7 @@ class FixedKernel(Kernel):
         """Return the N x N similarity of a ground set."""
 
     def prepare(self, ground_set: GroundSet) -> FloatArray:
-        """Return the similarity, checked; there is nothing else to compute."""
+        """Return the similarity, checked."""
         S = self.matrix(ground_set)
         if not np.isfinite(S).all():
             raise ValueError(

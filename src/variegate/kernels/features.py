@@ -45,12 +45,8 @@ _SMALLEST_EIGENVALUE = 1e-12
 class FeatureMap:
     """Features of items, for any bandwidth.
 
-    Parameters
-    ----------
-    approximation : {"nystroem", "fourier"}
-    numbers : array of shape (m, p) or (p, rank / 2)
-        What was settled, for the model file: the landmarks; or standard normal numbers,
-        ``√2 / σ`` times which are the frequencies of a bandwidth.
+    ``numbers`` are the landmarks (m, p) of "nystroem"; or, of "fourier", standard
+    normal numbers (p, rank / 2): ``√2 / σ`` times them are the frequencies.
     """
 
     def __init__(self, approximation: str, numbers: FloatArray) -> None:
@@ -230,13 +226,13 @@ def stacked_features(
 
 
 def settled(approximation: str, numbers: Any) -> FeatureMap:
-    """Return the map that a model file holds."""
+    """Return the map of a model file."""
     Matrix().check(numbers, "features")
     return FeatureMap(approximation, np.array(numbers, dtype=np.float64))
 
 
 def fitted_maps(kernel: Any) -> Any:
-    """Return what ``fit`` settled of a kernel's approximation."""
+    """Return the feature maps of a fitted kernel."""
     if not hasattr(kernel, "features_"):
         raise ValueError("the approximation is not settled yet: call fit first")
     return kernel.features_
@@ -245,15 +241,14 @@ def fitted_maps(kernel: Any) -> Any:
 def pool_of_items(
     ground_sets: Sequence[GroundSet], block: str | None, generator: np.random.Generator
 ) -> FloatArray:
-    """Return the items of all ground sets, or as many as are looked at."""
-    parts = []
-    for place, rows in pooled(sizes_of(ground_sets), generator).items():
-        parts.append(as_dense(ground_sets[place].features(block)[rows]))
+    """Return the items of all ground sets, or of many a random part."""
+    rows = pooled(sizes_of(ground_sets), generator).items()
+    parts = [as_dense(ground_sets[i].features(block)[some]) for i, some in rows]
     return np.concatenate(parts)
 
 
 def pooled(sizes: IntArray, generator: np.random.Generator) -> Looks:
-    """Return the items that :func:`pool_of_items` is made of, by their ground sets."""
+    """Return the rows of each ground set that :func:`pool_of_items` takes."""
     ends = np.cumsum(sizes, dtype=np.int64)
     n_items = int(ends[-1])
     chosen = np.arange(min(n_items, POOLED_ITEMS))
@@ -268,10 +263,10 @@ def pooled(sizes: IntArray, generator: np.random.Generator) -> Looks:
 
 
 def looks_of_approximation(kernel: Any, sizes: IntArray) -> Looks:
-    """Return the rows that :func:`settle` looks at; none without approximation."""
+    """Return the rows that :func:`settle` reads; none without approximation."""
     if kernel.approximation is None:
         return {}
-    if kernel.approximation == "fourier":  # at how many features there are
+    if kernel.approximation == "fourier":  # only the number of features
         return {0: np.zeros(0, dtype=np.int64)}
     return pooled(sizes, np.random.default_rng(kernel.random_state))
 
@@ -286,9 +281,7 @@ class FromStart(Kernel):
     #: The arrays that ``fit`` finds, by their names in the model file: attributes of
     #: these names, with an underscore.  The last is the start of the parameters.
     fitted_arrays: ClassVar[dict[str, ListOf | Matrix]]
-
-    #: The name of the start, for messages.
-    start_name: ClassVar[str]
+    start_name: ClassVar[str]  # for messages
 
     stackable = True
     makes_new = True

@@ -140,13 +140,9 @@ class Kinds(FromStart):
         return prepared
 
     def prepare_together(self, ground_sets: Sequence[GroundSet]) -> FloatArray | None:
-        """Return the features of all, centred and of unit length."""
         features = stacked_features(ground_sets, self.block)
-        if (
-            features is None
-            or features.shape[-1] != self.start().shape[1]
-            or type(self).prepare is not Kinds.prepare
-        ):
+        own, n_features = type(self).prepare is Kinds.prepare, self.start().shape[1]
+        if not own or features is None or features.shape[-1] != n_features:
             return None
         rows = features.reshape(-1, features.shape[-1])
         return unit_rows(rows - self.center_).reshape(features.shape)
@@ -156,9 +152,9 @@ class Kinds(FromStart):
         return self._roots(self.prepare(ground_set), parameters) ** 2
 
     def familiarity(self, ground_set: GroundSet) -> FloatArray:
-        """Return, for every item, the cosine with the nearest of the first centres.
+        """Return, for every item, the cosine with the nearest centre at the start.
 
-        Items of kinds that were not there in training are far from all of them.
+        Items of kinds that were absent from training are far from all of them.
         """
         centers = unit_rows(self.start())
         return np.asarray((self.prepare(ground_set) @ centers.T).max(axis=1))
@@ -209,14 +205,12 @@ class Kinds(FromStart):
         product: FloatArray,
         diagonal: FloatArray,
     ) -> FloatArray:
-        """Return the gradient from ``G φ`` and the diagonal of ``G``."""
         gradient = np.zeros(len(parameters))
         for rows in chunks(len(prepared)):
             part = prepared[rows]
             roots = self._roots(part, parameters)
-            gradient += self._pull_back(
-                part, parameters, roots, product[rows], diagonal[rows]
-            )
+            of_rows = roots, product[rows], diagonal[rows]
+            gradient += self._pull_back(part, parameters, *of_rows)
         return gradient
 
     def _pull_back(

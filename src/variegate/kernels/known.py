@@ -1,8 +1,7 @@
-"""Ground sets of which a kernel sees no more than it looks at.
+"""Ground sets of which only the rows that ``Kernel.fit`` reads are in memory.
 
-``Kernel.fit`` takes all ground sets, but looks at a few rows of a few of them.  Where
-the others are on other machines, :meth:`Kernel.looks_at` says which these are, and
-:class:`KnownInPart` stands for all.
+Where the others are on other machines, :meth:`Kernel.looks_at` names the rows to read,
+and :class:`KnownInPart` stands for all ground sets.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import numpy as np
 from variegate._typing import IntArray
 from variegate.ground_set import GroundSet
 
-#: Places of ground sets, and the numbers of the rows to look at; None stands for all.
+#: From the places of ground sets to the numbers of the rows to read; None is all.
 Looks = dict[int, "IntArray | None"]
 
 
@@ -55,13 +54,7 @@ class _Rows:
 
 
 class KnownInPart(Sequence[Any]):
-    """Ground sets whose sizes are known, and of some of them some rows.
-
-    Parameters
-    ----------
-    sizes : array of shape (n,)
-    known : mapping from place to GroundSet or SomeRows
-    """
+    """Ground sets with known sizes (n,), and the rows of some of them by place."""
 
     def __init__(
         self, sizes: IntArray, known: Mapping[int, GroundSet | SomeRows]
@@ -88,14 +81,14 @@ def sizes_of(ground_sets: Sequence[GroundSet]) -> IntArray:
 
 
 def available(ground_sets: Sequence[GroundSet]) -> Iterable[tuple[int, Any]]:
-    """Return the ground sets that can be looked at, with their places."""
+    """Return the ground sets that can be read, with their places."""
     if isinstance(ground_sets, KnownInPart):
         return ground_sets.known.items()
     return enumerate(ground_sets)
 
 
 def merged(several: Iterable[Looks]) -> Looks:
-    """Return all that is looked at."""
+    """Return the union of several."""
     together: Looks = {}
     for looks in several:
         for place, rows in looks.items():

@@ -118,8 +118,6 @@ class Mixture(WeightedSum):
             gradients.append(gradient)
         return total, np.concatenate(gradients)
 
-    # Similarity -------------------------------------------------------------------
-
     def factors(self, ground_set: GroundSet) -> list[FloatArray] | None:
         """Return the factor of every kernel, if all are fixed and have one."""
         factors = []
@@ -173,13 +171,11 @@ class Mixture(WeightedSum):
         """Return the factors of all kernels, each with its weight."""
         weights, _ = self.split(parameters)
         parts = [part for _, _, part in self._embeddings(prepared, parameters)]
-        return Embedding(
-            [factor for part in parts for factor in part.factors],
-            np.concatenate(
-                [w * p.weights for w, p in zip(weights, parts, strict=True)]
-            ),
-            float(sum(w * p.ridge for w, p in zip(weights, parts, strict=True))),
-        )
+        factors = [factor for part in parts for factor in part.factors]
+        pairs = list(zip(weights, parts, strict=True))
+        of_factors = np.concatenate([w * part.weights for w, part in pairs])
+        ridge = float(sum(w * part.ridge for w, part in pairs))
+        return Embedding(factors, of_factors, ridge)
 
     def pull_back_embedding(
         self,
@@ -251,18 +247,11 @@ class Mixture(WeightedSum):
     ) -> tuple[FloatArray, PullBack]:
         """Return both, the similarities of learned kernels computed once."""
         if not isinstance(prepared, _Prepared):
-            return (
-                prepared.mixture(parameters),
-                lambda G: np.asarray(prepared.inner_products(G)),
-            )
+            return prepared.mixture(parameters), prepared.inner_products
         weights, others = self.split(parameters)
         learned = self._learned()
-        parts = [
-            kernel.value_and_pull_back(ready, own)
-            for kernel, ready, own in zip(
-                learned.values(), prepared.learned, others, strict=True
-            )
-        ]
+        each = zip(learned.values(), prepared.learned, others, strict=True)
+        parts = [kernel.value_and_pull_back(ready, own) for kernel, ready, own in each]
         S: Any = 0.0
         if prepared.fixed is not None:
             S = prepared.fixed.mixture(weights[self._fixed()])

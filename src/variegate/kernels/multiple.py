@@ -131,7 +131,7 @@ class MultipleKernel(WeightedSum):
         return self
 
     def looks_at(self, sizes: IntArray) -> Looks:
-        """Return the ground sets that bandwidths follow, and what landmarks do."""
+        """Return the ground sets that bandwidths follow, and rows for landmarks."""
         looks = looks_of_approximation(self, sizes)
         if any(ladder is None for ladder in self._given().values()):
             places = range(0, len(sizes), _step(len(sizes)))
@@ -168,17 +168,10 @@ class MultipleKernel(WeightedSum):
         return settled
 
     def get_state(self) -> dict[str, Any]:
-        state: dict[str, Any] = {
-            "bandwidths": [
-                {"block": block, "values": values.tolist()}
-                for block, values in self._settled().items()
-            ]
-        }
+        state = {"bandwidths": _by_block(self._settled())}
         if self.approximation is not None:
-            state["features"] = [
-                {"block": block, "values": features.numbers.tolist()}
-                for block, features in fitted_maps(self).items()
-            ]
+            numbers = {block: of.numbers for block, of in fitted_maps(self).items()}
+            state["features"] = _by_block(numbers)
         return state
 
     def set_state(self, state: dict[str, Any]) -> None:
@@ -204,16 +197,15 @@ class MultipleKernel(WeightedSum):
 
     def matrices(self, ground_set: GroundSet) -> Sequence[FloatArray]:
         """Return the Gaussians, block by block, then the linear parts."""
-        matrices: list[FloatArray] = []
         settled = self._settled()
-        for block, bandwidths in settled.items():
-            if self.approximation is not None:
-                matrices += [F @ F.T for F in self._gaussian_factors(ground_set, block)]
-            elif len(bandwidths):
-                matrices += [
-                    Gaussian(sigma, block, anchored=self.anchored).matrix(ground_set)
-                    for sigma in bandwidths.tolist()
-                ]
+        if self.approximation is None:
+            matrices = [
+                Gaussian(sigma, block, anchored=self.anchored).matrix(ground_set)
+                for block, bandwidths in settled.items()
+                for sigma in bandwidths.tolist()
+            ]
+        else:
+            matrices = [F @ F.T for F in self._gaussian_factors(ground_set)]
         if self.linear:
             matrices += [Linear(block=block).matrix(ground_set) for block in settled]
         return matrices
@@ -274,14 +266,12 @@ class MultipleKernel(WeightedSum):
         n_linear = self.n_weights - len(rows)
         return np.array([*rows, *np.zeros((n_linear, len(ground_set)))])
 
-    def _gaussian_factors(
-        self, ground_set: GroundSet, block: str | None
-    ) -> list[FloatArray]:
-        features = fitted_maps(self)[block]
-        items = ground_set.features(block)
+    def _gaussian_factors(self, ground_set: GroundSet) -> list[FloatArray]:
+        maps = fitted_maps(self)
         return [
-            features_of(features, items, sigma, self.anchored)
-            for sigma in self._settled()[block]
+            features_of(maps[block], ground_set.features(block), sigma, self.anchored)
+            for block, bandwidths in self._settled().items()
+            for sigma in bandwidths
         ]
 
     def factors(self, ground_set: GroundSet) -> list[FloatArray] | None:
@@ -297,12 +287,7 @@ class MultipleKernel(WeightedSum):
             if factor is None:
                 return None
             linear += factor
-        gaussians = [
-            factor
-            for block in self._settled()
-            for factor in self._gaussian_factors(ground_set, block)
-        ]
-        return gaussians + linear
+        return self._gaussian_factors(ground_set) + linear
 
     def split(self, weights: FloatArray) -> tuple[FloatArray, FloatArray | float]:
         """Return ``(α, β)`` from the weights, as the paper names them.
@@ -315,6 +300,11 @@ class MultipleKernel(WeightedSum):
         if self.blocks is not None:
             return alpha, beta
         return alpha, float(beta[0]) if self.linear else 0.0
+
+
+def _by_block(arrays: Mapping[str | None, FloatArray]) -> list[dict[str, Any]]:
+    """Return arrays as plain values."""
+    return [{"block": block, "values": a.tolist()} for block, a in arrays.items()]
 
 
 def _ladder(bandwidths: Any) -> FloatArray:
@@ -335,8 +325,8 @@ def _median_distance(
 ) -> float:
     """Return the median over ground sets of the median distance between items.
 
-    Of larger ground sets than ``most_items``, that many items are looked at; of more
-    than 10,000 ground sets, every other one, or every third, and so on.
+    Of larger ground sets than ``most_items``, that many items are read; of more than
+    10,000 ground sets, every other one, or every third, and so on.
     """
     medians = []
     n_sets = len(ground_sets)

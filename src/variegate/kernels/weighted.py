@@ -1,4 +1,4 @@
-"""Convex combinations of similarities, their weights learned, held in little room.
+"""Convex combinations of similarities with learned weights, held in little memory.
 
 Of Gaussians of many bandwidths a few are held: the others are powers of them.
 """
@@ -25,20 +25,17 @@ _LONGEST = 5
 
 @dataclass(frozen=True, eq=False)
 class Chains:
-    """Which similarities are fourth powers of which.
+    """Chains of similarities, each the fourth power of the one before.
 
-    A chain begins with the widest of its Gaussians, or is a linear part (None).  Its
-    rungs are ``length`` from ``first`` on; ``order`` says the weight of each rung, and
-    ``scale`` what the similarity of each weight is multiplied by.
-
-    Where Gaussians are anchored, one is held less 1, so that no digit of it is lost.
+    Where Gaussians are anchored, they are held less 1, so that no digit is lost.
     """
 
+    #: The block and bandwidth that each chain begins with; None for a linear part.
     bandwidths: list[tuple[str | None, float | None]]
-    first: IntArray
-    length: IntArray
-    order: IntArray
-    scale: FloatArray
+    first: IntArray  # the first rung of each chain
+    length: IntArray  # the number of its rungs
+    order: IntArray  # the weight of each rung
+    scale: FloatArray  # what the similarity of each weight is multiplied by
 
 
 @lru_cache(maxsize=64)  # asked for again for every ground set
@@ -87,34 +84,35 @@ def unchained(n_weights: int) -> Chains:
 
 @dataclass(frozen=True, eq=False)
 class PackedSimilarities:
-    """The first similarity of every chain, for a stack of ground sets of equal size.
+    """The first similarity of every chain, for B ground sets of equal size.
 
-    ``packed`` (B, chains, N (N - 1) / 2) holds entries below the diagonal, row by row,
-    ``diagonal`` (B, chains, N) those on it.  ``anchors`` (B, weights, N), if there are
-    any, are taken from both items of a pair.  A stack stands for several ground sets,
-    perhaps one; else it is one alone.  ``compiled`` says whether compiled loops do the
-    work, which pays where a problem evaluates many entries again and again.
+    ``compiled`` tells whether compiled loops do the work, which pays where a problem
+    evaluates many entries again and again.
     """
 
     chains: Chains
-    packed: FloatArray
-    diagonal: FloatArray
-    anchors: FloatArray | None = None
-    is_stack: bool = False
+    packed: FloatArray  # (B, chains, N (N - 1) / 2), below the diagonal, row by row
+    diagonal: FloatArray  # (B, chains, N)
+    anchors: FloatArray | None = (
+        None  # (B, weights, N), taken from both items of a pair
+    )
+    is_stack: bool = False  # else one ground set alone
     compiled: bool = False
 
     @classmethod
     def of_features(
         cls, chains: Chains, features: Mapping[str | None, FloatArray]
     ) -> PackedSimilarities:
-        """Return a stack of ground sets with features (B, N, p), block by block."""
+        """Return a stack of ground sets with features (B, N, p) in each block."""
         n_sets, n, _ = next(iter(features.values())).shape
         packed = np.empty((n_sets, len(chains.bandwidths), n * (n - 1) // 2))
         diagonal = np.ones((n_sets, len(chains.bandwidths), n))
         distances: dict[str | None, FloatArray] = {}
         for place, (block, bandwidth) in enumerate(chains.bandwidths):
             if bandwidth is None:
-                _fill_products(features[block], packed[:, place], diagonal[:, place])
+                products = features[block] @ features[block].mT
+                packed[:, place] = products[:, *_below(n)]
+                diagonal[:, place] = np.einsum("bii->bi", products)
                 continue
             if block not in distances:
                 distances[block] = _squared_distances(features[block])
@@ -230,15 +228,14 @@ class PackedSimilarities:
 
 def _below(n_items: int) -> tuple[IntArray, IntArray]:
     """Return rows and columns of the entries below the diagonal, row by row."""
-    return (_kept_below if n_items <= STACK_LIMIT else _new_below)(n_items)
+    if n_items <= STACK_LIMIT:
+        return _kept_below(n_items)
+    return np.tril_indices(n_items, -1)
 
 
-def _new_below(n_items: int) -> tuple[IntArray, IntArray]:
-    rows, columns = np.tril_indices(n_items, -1)
-    return rows, columns
-
-
-_kept_below = lru_cache(maxsize=STACK_LIMIT)(_new_below)
+@lru_cache(maxsize=STACK_LIMIT)
+def _kept_below(n_items: int) -> tuple[IntArray, IntArray]:
+    return np.tril_indices(n_items, -1)
 
 
 def _rows_below(n_items: int) -> Iterator[tuple[int, slice]]:
@@ -250,8 +247,7 @@ def _rows_below(n_items: int) -> Iterator[tuple[int, slice]]:
 def _squared_distances(features: FloatArray) -> FloatArray:
     """Return squared distances of items (B, N, p), packed.
 
-    Differences are taken directly: an expansion into inner products would lose the
-    digits of near-duplicates, which decide determinants.
+    By differences, as in :func:`variegate.kernels.gaussian.squared_distances`.
     """
     n_sets, n, _ = features.shape
     packed = np.empty((n_sets, n * (n - 1) // 2))
@@ -259,15 +255,6 @@ def _squared_distances(features: FloatArray) -> FloatArray:
         difference = features[:, i, None] - features[:, :i]
         packed[:, entries] = np.einsum("bjp,bjp->bj", difference, difference)
     return packed
-
-
-def _fill_products(
-    features: FloatArray, packed: FloatArray, diagonal: FloatArray
-) -> None:
-    """Fill ``packed`` and ``diagonal`` with inner products of items (B, N, p)."""
-    products = features @ features.mT
-    packed[:] = products[:, *_below(features.shape[1])]
-    diagonal[:] = np.einsum("bii->bi", products)
 
 
 class WeightedSum(Kernel):

@@ -31,7 +31,7 @@ class Repair:
     ----------
     matrix : the nearest positive semidefinite matrix
     smallest_eigenvalue : of the original
-    n_negative : how many eigenvalues were set to zero
+    n_negative : number of eigenvalues that were set to zero
     relative_change : Frobenius norm of the change over that of the original
     """
 

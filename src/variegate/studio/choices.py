@@ -104,6 +104,5 @@ def _greedy_steps(ensemble: LEnsemble) -> Iterator[tuple[float, int]]:
     state = Residuals(ensemble.representation)
     while (best := (gain := state.gain()).max(initial=-np.inf)) > -np.inf:
         item = int(np.argmax(gain >= best - TIE))
-        if not state.refuses(item):
-            state.add(item)
+        if state.add_if_possible(item):
             yield float(gain[item]), item
