@@ -136,32 +136,25 @@ class Ensemble(Protocol):
     @property
     def representation(self) -> Representation:
         """How the kernel is held."""
-        ...
 
     def __len__(self) -> int: ...
 
     def log_prob(self, subset: SubsetLike) -> float:
         """Return ``log P(subset)``."""
-        ...
 
     def expected_size(self) -> float:
         """Return the expected number of chosen items."""
-        ...
 
     def marginals(self) -> FloatArray:
         """Return the probability that each item is chosen."""
-        ...
 
     def sample(self, n: int = 1, random_state: RandomState = None) -> BoolArray:
         """Draw ``n`` subsets."""
-        ...
 
     def sample_k(
         self, k: int, n: int = 1, random_state: RandomState = None
     ) -> BoolArray:
         """Draw ``n`` subsets of ``k`` items."""
-        ...
 
     def decode(self, method: Any = "greedy", k: int | None = None) -> Selection:
         """Choose one subset."""
-        ...

@@ -27,11 +27,9 @@ class Growing(Protocol):
 
     def gain(self) -> FloatArray:
         """Return the gain of each item, (N,); ``-inf`` where it cannot be added."""
-        ...
 
     def add(self, item: int) -> None:
         """Add an item."""
-        ...
 
 
 def grow(

@@ -107,4 +107,3 @@ class Decoder(Protocol):
         self, ensemble: Ensemble, constraint: Constraint, generator: Generator
     ) -> Selection:
         """Choose a subset."""
-        ...

@@ -79,9 +79,9 @@ class Exact:
     ) -> Selection:
         start = _incumbent(ensemble, constraint)
         search = _Search(ensemble.representation, constraint, start)
-        deadline = np.inf if self.time_limit is None else self.time_limit
-        begun = time.monotonic()
-        while search.n_open and time.monotonic() - begun < deadline:
+        limit = np.inf if self.time_limit is None else self.time_limit
+        deadline = time.monotonic() + limit
+        while search.n_open and time.monotonic() < deadline:
             search.go_on()
         indices = search.best()
         if indices is None:
@@ -90,7 +90,7 @@ class Exact:
                     f"no feasible subset of {constraint.k} items was found within "
                     f"{self.time_limit:g} seconds"
                 )
-            raise _impossible(constraint)
+            raise _impossible(constraint.k)
         log_prob = ensemble.log_prob(indices)
         if not search.n_open:
             reason = f"proved the best after {search.n_nodes} nodes"
@@ -113,7 +113,7 @@ def _look_at_all(ensemble: Ensemble, constraint: Constraint) -> Selection:
     log_dets = _largest_log_dets(ensemble.representation, allowed)
     best = int(np.argmax(log_dets))
     if log_dets[best] == -np.inf:
-        raise _impossible(constraint)
+        raise _impossible(constraint.k)
     indices = np.flatnonzero(best >> np.arange(n_items) & 1)
     log_prob = partial(ensemble.log_prob, indices)
     return Selection(indices, log_prob, "looked at every subset", upper_bound=log_prob)
@@ -182,10 +182,8 @@ def _log_volumes(edge: Graded, subsets: IntArray) -> FloatArray:
     return log_dets
 
 
-def _impossible(constraint: Constraint) -> ValueError:
-    return ValueError(
-        f"no feasible subset of {constraint.k} items has positive probability"
-    )
+def _impossible(k: int | None) -> ValueError:
+    return ValueError(f"no feasible subset of {k} items has positive probability")
 
 
 def all_subsets(n_items: int) -> BoolArray:

@@ -91,10 +91,14 @@ class Local:
         log_det = kernel.log_det(members)
         refused: set[tuple[int, int]] = set()
         moves = 0
-        for _ in range(self.max_steps):
+        for step in range(self.max_steps + 1):
             gain, move = state.best_move(refused)
             if gain <= ENOUGH:
-                return state.members, _no_move_left(moves, origin)
+                count = "1 move" if moves == 1 else f"{moves} moves"
+                reason = f"after {count} from {origin}, no other raises the probability"
+                return state.members, reason
+            if step == self.max_steps:
+                break
             candidate = state.after(move)
             reached = kernel.log_det(candidate)
             # Where S_y is nearly singular, a gain can be rounding.  The determinant
@@ -106,14 +110,7 @@ class Local:
                 moves += 1
             else:
                 refused.add(move)
-        if state.best_move(refused)[0] <= ENOUGH:
-            return state.members, _no_move_left(moves, origin)
         return state.members, f"reached the limit of {self.max_steps} steps"
-
-
-def _no_move_left(moves: int, origin: str) -> str:
-    count = "1 move" if moves == 1 else f"{moves} moves"
-    return f"after {count} from {origin}, no other raises the probability"
 
 
 class _Neighbourhood:

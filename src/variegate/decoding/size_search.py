@@ -7,11 +7,11 @@ bounds that follow from a few others.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from variegate._typing import FloatArray, IntArray
+from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.decoding.base import Constraint
 from variegate.linalg.coins import bulk, law_of_heads, laws_without_one
 from variegate.linalg.cosine import chunks
@@ -98,27 +98,17 @@ class SizedWeights:
         return np.asarray((offset + at) / (offset + to))
 
 
-@dataclass(frozen=True)
-class Best:
-    """A feasible set, its value, and what no feasible set exceeds.
+class Best(NamedTuple):
+    """A feasible set, its value, and an upper bound for all feasible sets.
 
-    ``bound`` equals ``value`` where the set is proved to be the best.
+    ``bound`` equals ``value`` where the set is proved to be the best; ``price`` is that
+    on costs which leads to the bound.
     """
 
     members: IntArray
     value: float
     bound: float
-
-
-@dataclass(frozen=True)
-class Priced(Best):
-    r"""The items of one size within a budget, with a price on their costs.
-
-    For every price ``μ ≥ 0`` the best ``Σ w_i`` of ``a`` items within a budget ``b`` is
-    at most ``μ b`` plus the ``a`` largest of ``w_i - μ c_i``.
-    """
-
-    price: float
+    price: float = 0.0
 
 
 class SizeSearch:
@@ -145,29 +135,28 @@ class SizeSearch:
 
     def run(self) -> Best:
         """Return the best feasible set."""
+        most = _BATCH if self.budget == np.inf else _BATCH_OF_SEARCHES
+        batch = int(np.clip(_MOST_WEIGHTS // max(len(self.costs), 1), 4, most))
         sizes = self._open()
-        if len(sizes) > self._batch():
+        if len(sizes) > batch:
             sizes = np.array([round(self.weights.expected_size)])
             sizes = np.clip(sizes, max(self.smallest, 1), self.largest)
         while len(sizes):
             self._look_at(sizes)
             sizes = self._open()
-            if len(sizes) > (batch := self._batch()):
+            if len(sizes) > batch:
                 sizes = sizes[np.linspace(0, len(sizes) - 1, batch).astype(np.intp)]
         return self._finish()
 
-    def _batch(self) -> int:
-        most = _BATCH if self.budget == np.inf else _BATCH_OF_SEARCHES
-        return int(np.clip(_MOST_WEIGHTS // max(len(self.costs), 1), 4, most))
-
-    def _can_win(self, sizes: IntArray) -> IntArray:
-        """Return the sizes that may have a better set, or a smaller equal one."""
-        value = self._best.value
+    def _is_better(self, values: Any, sizes: Any) -> BoolArray:
+        """Tell which values exceed the best, or equal it by a smaller set."""
+        best = self._best.value
         margin = np.where(sizes < len(self._best.members), -_EQUAL, _EQUAL)
-        return sizes[self._upper[sizes] > value + margin * abs(value)]
+        return np.asarray(values > best + margin * abs(best))
 
     def _open(self) -> IntArray:
-        return self._can_win(np.flatnonzero(~self._is_seen))
+        sizes = np.flatnonzero(~self._is_seen)
+        return sizes[self._is_better(self._upper[sizes], sizes)]
 
     def _look_at(self, sizes: IntArray) -> None:
         """Choose from items by their weights at some sizes, and bound other sizes."""
@@ -198,7 +187,7 @@ class SizeSearch:
         self._take(Best(members, float(values[row]), float(values[row])))
 
     def _take_priced(self, sizes: IntArray, weights: FloatArray) -> FloatArray:
-        """Within a budget: what a price on costs finds, and the prices."""
+        """Within a budget: the sets found by a price on costs; return the prices."""
         prices = np.zeros(len(sizes))
         for row, size in enumerate(sizes.tolist()):
             found = priced(weights[row], self.costs, size, self.budget)
@@ -207,23 +196,20 @@ class SizeSearch:
         return prices
 
     def _take(self, found: Best) -> None:
-        value = self._best.value
-        smaller = len(found.members) < len(self._best.members)
-        margin = -_EQUAL if smaller else _EQUAL
-        if found.value > value + margin * abs(value):
+        if self._is_better(found.value, len(found.members)):
             self._best = found
 
     def _finish(self) -> Best:
         """Search sizes whose best set within the budget is not known yet."""
         bound, nodes_left = self._best.value, _MAX_NODES
-        sizes = self._can_win(np.flatnonzero(self._is_seen))
+        sizes = np.flatnonzero(self._is_seen)
         for size in sizes[np.argsort(-self._upper[sizes], kind="stable")].tolist():
-            can_win = len(self._can_win(np.array([size]))) > 0
-            if can_win and self._upper[size] > self._best.value:
+            upper = self._upper[size]
+            if self._is_better(upper, size) and upper > self._best.value:
                 finished, nodes = self._search(size, nodes_left)
                 nodes_left -= nodes
                 if not finished:
-                    bound = max(bound, float(self._upper[size]))
+                    bound = max(bound, float(upper))
         best = self._best
         return Best(best.members, best.value, max(best.value, bound))
 
@@ -247,16 +233,18 @@ class SizeSearch:
         return nodes <= max_nodes, nodes
 
 
-def priced(weights: FloatArray, costs: FloatArray, size: int, budget: float) -> Priced:
+def priced(weights: FloatArray, costs: FloatArray, size: int, budget: float) -> Best:
     """Find the price at which the bound is lowest, and a feasible set on the way.
 
-    The bound is a convex, piecewise linear function of the price; the lowest point of
-    two of its pieces, one rising and one falling, is tried until it is on the curve.
+    For every price ``μ ≥ 0`` the best ``Σ w_i`` of ``a`` items within a budget ``b`` is
+    at most ``μ b`` plus the ``a`` largest of ``w_i - μ c_i``.  This bound is a convex,
+    piecewise linear function of the price; the lowest point of two of its pieces, one
+    rising and one falling, is tried until it is on the curve.
     """
     members = largest(weights, size)
     value, cost = float(weights[members].sum()), float(costs[members].sum())
     if cost <= budget:
-        return Priced(members, value, value, 0.0)
+        return Best(members, value, value)
     best = np.sort(np.argsort(costs, kind="stable")[:size])
     best_value = low_value = float(weights[best].sum())
     low_cost, bound, best_price = float(costs[best].sum()), value, 0.0
@@ -277,7 +265,7 @@ def priced(weights: FloatArray, costs: FloatArray, size: int, budget: float) -> 
             value, cost = new_value, new_cost
         if reached <= line + _EQUAL * abs(line):
             break
-    return Priced(best, best_value, max(bound, best_value), best_price)
+    return Best(best, best_value, max(bound, best_value), best_price)
 
 
 def largest(values: FloatArray, count: int) -> IntArray:

@@ -188,8 +188,8 @@ class FixedKernel(Kernel):
 
     stackable = True
 
-    #: Whether the matrix is positive semidefinite by construction.  If not, each one
-    #: is checked when it is prepared.
+    #: Whether the matrix is positive semidefinite by construction; if not, each one is
+    #: checked when it is prepared.
     semidefinite = False
 
     @abstractmethod

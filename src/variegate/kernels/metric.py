@@ -129,8 +129,7 @@ class Metric(FromStart):
 def _gaussian(placed: FloatArray) -> FloatArray:
     """Return ``exp(-‖z_i - z_j‖² / 2)`` (B, N, N) of ``placed`` (B, N, r).
 
-    Near-duplicates decide determinants, so differences are taken directly: an
-    expansion into inner products would drown them in rounding.
+    By differences, as in :func:`squared_distances`.
     """
     n_sets, n_items, _ = placed.shape
     if compiled_pays([n_items] * n_sets):

@@ -111,21 +111,19 @@ class Mixture(WeightedSum):
 
     def penalty_and_gradient(self, parameters: FloatArray) -> tuple[float, FloatArray]:
         weights, others = self.split(parameters)
-        total, gradients = 0.0, [np.zeros(len(weights))]
-        for kernel, own in zip(self._learned().values(), others, strict=True):
-            value, gradient = kernel.penalty_and_gradient(own)
-            total += value
-            gradients.append(gradient)
-        return total, np.concatenate(gradients)
+        each = zip(self._learned().values(), others, strict=True)
+        found = [kernel.penalty_and_gradient(own) for kernel, own in each]
+        gradients = [np.zeros(len(weights)), *(gradient for _, gradient in found)]
+        return sum(value for value, _ in found), np.concatenate(gradients)
 
     def factors(self, ground_set: GroundSet) -> list[FloatArray] | None:
         """Return the factor of every kernel, if all are fixed and have one."""
         factors = []
         for kernel in self._parts():
-            parts = kernel.factors(ground_set)
-            if parts is None or len(parts) != 1 or not isinstance(kernel, FixedKernel):
+            factor = _factor(kernel, ground_set)
+            if factor is None:
                 return None
-            factors += parts
+            factors.append(factor)
         return factors
 
     def prepare_embedding(self, ground_set: GroundSet, most: int) -> list[Any] | None:
@@ -142,8 +140,7 @@ class Mixture(WeightedSum):
                 part = kernel.prepare_embedding(ground_set, most)
                 n_columns = kernel.embedding_size
             else:
-                factors = kernel.factors(ground_set)
-                part = factors[0] if factors is not None and len(factors) == 1 else None
+                part = _factor(kernel, ground_set)
                 n_columns = None if part is None else part.shape[1]
             if part is None or n_columns is None or n_columns > most:
                 return None
@@ -268,6 +265,12 @@ class Mixture(WeightedSum):
             return np.concatenate([slopes, *gradients])
 
         return np.asarray(S), pull_back
+
+
+def _factor(kernel: Kernel, ground_set: GroundSet) -> FloatArray | None:
+    """Return the factor of a fixed kernel that has just one."""
+    factors = kernel.factors(ground_set) if isinstance(kernel, FixedKernel) else None
+    return factors[0] if factors is not None and len(factors) == 1 else None
 
 
 class _Prepared(NamedTuple):

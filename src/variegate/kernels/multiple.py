@@ -67,11 +67,10 @@ class MultipleKernel(WeightedSum):
         Gaussians and linear part, and all the weights together sum to one.
     approximation : {None, "nystroem", "fourier"}, default=None
         How to approximate each Gaussian by one of low rank, for ground sets too large
-        for N x N matrices; the linear part stays exact.  "fourier" is unbiased and
-        keeps the diagonal at one.  "nystroem" is exact at ``rank`` landmarks taken
-        from the training items, and often much closer where features are few, but
-        raises nothing above the truth: the diagonal of an item far from all landmarks
-        is below one.  See ``variegate.kernels.features``.
+        for N x N matrices; the linear part stays exact.  "fourier" is unbiased.
+        "nystroem" is exact at ``rank`` landmarks among the training items, and often
+        much closer where features are few, but the diagonal of an item far from all
+        landmarks is below one.  See ``variegate.kernels.features``.
     rank : int, optional
         The number of columns for each Gaussian, needed with an approximation; for
         "fourier", even.  Ground sets of more than three times as many items as there

@@ -93,9 +93,8 @@ class PackedSimilarities:
     chains: Chains
     packed: FloatArray  # (B, chains, N (N - 1) / 2), below the diagonal, row by row
     diagonal: FloatArray  # (B, chains, N)
-    anchors: FloatArray | None = (
-        None  # (B, weights, N), taken from both items of a pair
-    )
+    #: (B, weights, N), subtracted for both items of a pair.
+    anchors: FloatArray | None = None
     is_stack: bool = False  # else one ground set alone
     compiled: bool = False
 
@@ -148,22 +147,22 @@ class PackedSimilarities:
         S = np.empty(self.shape) if out is None else out
         scaled = weights * self.chains.scale
         anchors = None if self.anchors is None else scaled @ self.anchors
+        by_rung = scaled[self.chains.order]
         if self.compiled:
-            from variegate.linalg.compiled import read_only
             from variegate.linalg.compiled.similarities import fill_mixture
 
-            fill_mixture(
-                read_only(self.packed),
-                read_only(self.diagonal),
-                self.chains.first,
-                self.chains.length,
-                scaled[self.chains.order],
-                np.empty((0, 0)) if anchors is None else anchors,
-                S,
-            )
+            anchors = np.empty((0, 0)) if anchors is None else anchors
+            fill_mixture(*self._arrays(), by_rung, anchors, S)
         else:
-            self._fill(scaled[self.chains.order], anchors, S)
+            self._fill(by_rung, anchors, S)
         return S if self.is_stack else np.asarray(S[0])
+
+    def _arrays(self) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
+        """Return the chains as compiled loops take them."""
+        from variegate.linalg.compiled import read_only
+
+        held = read_only(self.packed), read_only(self.diagonal)
+        return *held, self.chains.first, self.chains.length
 
     def _rungs(self) -> Iterator[tuple[int, int, FloatArray]]:
         """Yield, for every weight in order, its chain, its number and its matrix."""
@@ -204,15 +203,8 @@ class PackedSimilarities:
             from variegate.linalg.compiled import read_only
             from variegate.linalg.compiled.similarities import add_inner_products
 
-            add_inner_products(
-                read_only(self.packed),
-                read_only(self.diagonal),
-                self.chains.first,
-                self.chains.length,
-                self.anchors is not None,
-                read_only(G),
-                found,
-            )
+            is_anchored = self.anchors is not None
+            add_inner_products(*self._arrays(), is_anchored, read_only(G), found)
         else:
             own, below = np.einsum("bii->bi", G), G[:, *_below(G.shape[-1])]
             for chain, number, x in self._rungs():

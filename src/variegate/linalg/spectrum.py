@@ -69,39 +69,24 @@ _FEW = 0.125
 
 
 class Eigenvectors:
-    """Orthonormal vectors in rows, (M, N)."""
+    """Orthonormal vectors in rows, (M, N).
 
-    def __init__(self, rows: FloatArray) -> None:
-        self._rows: FloatArray | None = rows
-        self.shape = rows.shape
-
-    def all(self) -> FloatArray:
-        """Return all of them, in rows."""
-        assert self._rows is not None
-        return self._rows
-
-    def select(self, wanted: IntArray) -> tuple[FloatArray, IntArray]:
-        """Return a matrix that has the wanted vectors among its rows, and where."""
-        return self.all(), wanted
-
-
-class _UnfinishedEigenvectors(Eigenvectors):
-    """Eigenvectors of the tridiagonal matrix that a symmetric one was reduced to.
-
-    Turning them back is the dearest step of an eigendecomposition, and one sample
-    takes a handful of vectors.  When many have been asked for, all are turned back in
-    one product.  ``vectors`` (N, N) are in columns; ``reflectors`` and ``factors`` are
-    the reduction by LAPACK's dsytrd for the lower triangle.
+    They may be ``unfinished``: those of the tridiagonal matrix that a symmetric one was
+    reduced to, (N, N) in columns, with the reflectors and factors of LAPACK's dsytrd
+    for the lower triangle.  Turning them back is the dearest step of an
+    eigendecomposition, and one sample takes a handful of vectors.  When many have been
+    selected, all are turned back in one product.
     """
 
     def __init__(
-        self, vectors: FloatArray, reflectors: FloatArray, factors: FloatArray
+        self,
+        rows: FloatArray | None,
+        unfinished: tuple[FloatArray, FloatArray, FloatArray] | None = None,
     ) -> None:
-        self._rows = None
-        self.shape = vectors.shape
-        self._unfinished: tuple[FloatArray, FloatArray, FloatArray] | None
-        self._unfinished = (vectors, reflectors, factors)
-        self._n_asked = 0
+        self._rows, self._unfinished, self._n_asked = rows, unfinished, 0
+        found = rows if unfinished is None else unfinished[0]
+        assert found is not None
+        self.shape = found.shape
 
     def _turned_back(self, which: IntArray | slice) -> FloatArray:
         unfinished = self._unfinished
@@ -122,19 +107,21 @@ class _UnfinishedEigenvectors(Eigenvectors):
         return rows
 
     def all(self) -> FloatArray:
+        """Return all of them, in rows."""
         if self._rows is None:
-            # Threads that come here together do the same work twice, which is right.
+            # Threads that arrive together do the same work twice, which is right.
             self._rows = self._turned_back(slice(None))
             self._unfinished = None
         return self._rows
 
     def select(self, wanted: IntArray) -> tuple[FloatArray, IntArray]:
+        """Return a matrix that has the wanted vectors among its rows, and where."""
         if self._rows is None:
             distinct, where = np.unique(wanted, return_inverse=True)
             self._n_asked += len(distinct)
             if self._n_asked <= _FEW * self.shape[0]:
                 return self._turned_back(distinct), where
-        return super().select(wanted)
+        return self.all(), wanted
 
 
 def symmetric_eigenpairs(A: FloatArray) -> tuple[FloatArray, Eigenvectors]:
@@ -155,7 +142,7 @@ def symmetric_eigenpairs(A: FloatArray) -> tuple[FloatArray, Eigenvectors]:
         values, vectors, info = lapack.dstevd(diagonal, beside, compute_v=1)
     if info != 0:
         raise np.linalg.LinAlgError("the eigenvalues did not converge")
-    unfinished = _UnfinishedEigenvectors(vectors, reflectors, factors)
+    unfinished = Eigenvectors(None, (vectors, reflectors, factors))
     spaces = repeated_spaces(values)
     if spaces:
         return values, Eigenvectors(fix_basis(unfinished.all(), spaces))

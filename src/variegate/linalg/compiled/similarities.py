@@ -1,7 +1,7 @@
 """Gaussians of learned features, and sums of Gaussians on a ladder of bandwidths.
 
 Halving a bandwidth takes a Gaussian to its fourth power, so that a few stored matrices
-and two multiplications an entry give all of them; no similarity is ever stored.  Where
+and two multiplications an entry give all of them; no similarity is stored.  Where
 Gaussians are *anchored*, they are held less 1, and ``(1 + x)⁴ - 1`` is their power.
 
 Matrices are packed: the entries below the diagonal, row by row, N (N - 1) / 2 of them.
@@ -18,6 +18,18 @@ import numpy as np
 from variegate.linalg.compiled import FAST, njit
 
 _TILE = 32
+
+
+@njit(inline="always", fastmath=FAST)
+def _raise_to_fourth(x: Any, n: int, anchored: bool) -> None:
+    """Go to the next rung of a chain, in place."""
+    if anchored:
+        for j in range(n):
+            x[j] *= 4.0 + x[j] * (6.0 + x[j] * (4.0 + x[j]))
+    else:
+        for j in range(n):
+            square = x[j] * x[j]
+            x[j] = square * square
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -57,18 +69,10 @@ def fill_mixture(
                 for r in range(length[a]):
                     w = weights[first[a] + r]
                     own += w * diagonal[b, a, i]
-                    if r + 1 == length[a]:
-                        for j in range(i):
-                            total[j] += w * x[j]
-                    elif anchored:
-                        for j in range(i):
-                            total[j] += w * x[j]
-                            x[j] *= 4.0 + x[j] * (6.0 + x[j] * (4.0 + x[j]))
-                    else:
-                        for j in range(i):
-                            total[j] += w * x[j]
-                            square = x[j] * x[j]
-                            x[j] = square * square
+                    if r > 0:
+                        _raise_to_fourth(x, i, anchored)
+                    for j in range(i):
+                        total[j] += w * x[j]
             for j in range(i):
                 S[b, i, j] = total[j]
             S[b, i, i] = own
@@ -105,19 +109,11 @@ def add_inner_products(
                     x[j] = packed[b, a, place + j]
                 own = G[b, i, i] * diagonal[b, a, i]
                 for r in range(length[a]):
+                    if r > 0:
+                        _raise_to_fourth(x, i, anchored)
                     inner = 0.0
-                    if r + 1 == length[a]:
-                        for j in range(i):
-                            inner += G[b, i, j] * x[j]
-                    elif anchored:
-                        for j in range(i):
-                            inner += G[b, i, j] * x[j]
-                            x[j] *= 4.0 + x[j] * (6.0 + x[j] * (4.0 + x[j]))
-                    else:
-                        for j in range(i):
-                            inner += G[b, i, j] * x[j]
-                            square = x[j] * x[j]
-                            x[j] = square * square
+                    for j in range(i):
+                        inner += G[b, i, j] * x[j]
                     out[first[a] + r] += 2.0 * inner + own
             place += i
 
@@ -126,8 +122,7 @@ def add_inner_products(
 def fill_gaussian(placed: Any, S: Any) -> None:
     """Fill ``S`` (B, N, N) with ``exp(-‖z_i - z_j‖² / 2)`` of ``placed`` (B, N, r).
 
-    Near-duplicates decide determinants, so differences are taken directly: an
-    expansion into inner products would drown them in rounding.
+    By differences, as in :func:`variegate.kernels.gaussian.squared_distances`.
     """
     for b in range(S.shape[0]):
         for i in range(S.shape[1]):

@@ -62,7 +62,12 @@ class Factored(Representation):
     def __init__(self, B: FloatArray) -> None:
         self.B = np.ascontiguousarray(B).view()
         self.B.flags.writeable = False
-        squared = self._squared_lengths()
+        if self.B.size >= COMPILED_LENGTHS:
+            from variegate.linalg.compiled.pivoting import squared_lengths
+
+            squared = squared_lengths(self.B)
+        else:
+            squared = np.einsum("ij,ij->i", self._rows(_ALL), self._rows(_ALL))
         if ((squared > _TINY) & (squared < np.inf)).all():
             norms: FloatArray = np.sqrt(squared)
         else:
@@ -70,15 +75,6 @@ class Factored(Representation):
         self.norms = np.where(norms > 0.0, norms, 1.0)
         self._possible = norms > 0.0
         self.log_scale = np.log(self.norms)
-
-    def _squared_lengths(self) -> FloatArray:
-        """Return the squared lengths of the rows, in double precision."""
-        if self.B.size >= COMPILED_LENGTHS:
-            from variegate.linalg.compiled.pivoting import squared_lengths
-
-            return np.asarray(squared_lengths(self.B))
-        B = self._rows(_ALL)
-        return np.asarray(np.einsum("ij,ij->i", B, B))
 
     def _careful_norms(self) -> FloatArray:
         """Return the lengths of the rows where squares overflow or underflow."""
