@@ -114,7 +114,8 @@ class Mixture(WeightedSum):
         each = zip(self._learned().values(), others, strict=True)
         found = [kernel.penalty_and_gradient(own) for kernel, own in each]
         gradients = [np.zeros(len(weights)), *(gradient for _, gradient in found)]
-        return sum(value for value, _ in found), np.concatenate(gradients)
+        total = sum((value for value, _ in found), 0.0)
+        return total, np.concatenate(gradients)
 
     def factors(self, ground_set: GroundSet) -> list[FloatArray] | None:
         """Return the factor of every kernel, if all are fixed and have one."""
