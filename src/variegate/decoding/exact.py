@@ -32,8 +32,8 @@ _ROUNDING_OF_ROWS = 1e-18
 #: Where no squared pivot is smaller, Schur complements keep their digits.
 _TAME_PIVOT = 1e-4
 
-#: What is in doubt of an entry of a similarity: rows that are taken for it leave out
-#: what is within ``RANK_TOLERANCE``.
+#: The error of an entry of a similarity that is replaced by rows, which leave out parts
+#: within ``RANK_TOLERANCE``.
 _DOUBT = 2.0 * RANK_TOLERANCE
 
 #: Nodes between two looks at the clock, some ten milliseconds.
@@ -44,18 +44,17 @@ _NODES_AT_A_TIME = 500
 class Exact:
     """The most probable feasible subset.
 
-    Up to 14 items by looking at all subsets (ties go to the subset whose mask, read as
-    a binary number with item 0 as the lowest digit, is smallest); beyond, by branch and
-    bound, which starts from the greedy answer and proves what it returns, up to 1e-9
-    in the log-probability: its bounds make room for their own rounding.  How long
-    that takes depends on the kernel: tens of milliseconds for 40 items of a typical
-    one, but exponentially long at worst.
+    Up to 14 items by trying all subsets (ties go to the subset whose mask, read as a
+    binary number with item 0 as the lowest digit, is smallest); beyond, by branch and
+    bound, which starts from the greedy answer and proves its result, up to 1e-9 in the
+    log-probability, as bounds include their own rounding.  The time depends on the
+    kernel: tens of milliseconds for 40 items of a typical one, exponential at worst.
 
     Parameters
     ----------
     time_limit : float, optional
-        Seconds after which the best subset so far is returned, with an upper bound on
-        what any other could reach.
+        Seconds after which the best subset so far is returned, with an upper bound for
+        all others.
     """
 
     time_limit: float | None = None

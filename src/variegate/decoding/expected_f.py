@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from variegate.linalg.compiled.weighted_sets import Problem
 
 #: The power of a similarity that counts as repetition.  Learned similarities of unlike
-#: items are often 0.5 to 0.7, which is not to count: 0.03 at most is left of them, of
-#: 0.9 there is 0.43.  On generated tables the second power cost 0.07 of the F-score.
+#: items are often 0.5 to 0.7, of which at most 0.06 is left; of 0.9 there is 0.43.  On
+#: generated tables the second power cost 0.07 of the F-score.
 _POWER = 8
 
 
@@ -50,8 +50,8 @@ class ExpectedF:
     number (unlike in MBR, where samples have ``k`` items too); ``k`` may exceed the
     rank of ``L``.  With a budget and costs that differ, every size is a knapsack: a
     price on costs bounds it, and branch and bound solves it where the bound is not
-    reached.  That nearly always proves the best set; where it had to be cut short,
-    ``stop_reason`` says so, and what no set can exceed.
+    reached.  That nearly always proves the best set; a search that is cut short says so
+    in ``stop_reason``, with an upper bound for all sets.
 
     **Repetition.** The best set may hold several items that are alike, as a hedge
     against not knowing which of them is wanted, even if ``P`` of the set is zero.  With
@@ -62,23 +62,21 @@ class ExpectedF:
 
     with ``ρ`` the repetition, ``S`` the similarity scaled to a unit diagonal, and ties
     broken by item number.  At ``ρ = 1`` a copy adds nothing, beyond it takes away; the
-    power leaves the likeness of unlike items out of account.  This is maximized by
-    adding, dropping and exchanging items from two starts, among the 2000 items of the
-    largest weights: a local maximum.  ``stop_reason`` gives both values.
+    power ignores the likeness of unlike items.  Adding, dropping and exchanging items
+    from two starts, among the 2000 items of the largest weights, leads to a local
+    maximum.  ``stop_reason`` gives both values.
 
     Takes the time of the eigendecomposition, ``O(N³)`` for a matrix and ``O(N D²)`` for
-    a factor of ``D`` columns, and ``O(N D)`` for each size that is looked at; memory is
-    ``O(N²)`` and ``O(N D)``.
-
-    ``log_prob`` of the selection is that of the set.  It is not what was maximized, so
-    there is no ``upper_bound``.
+    a factor of ``D`` columns, and ``O(N D)`` for each size; memory is ``O(N²)`` and
+    ``O(N D)``.  ``log_prob`` of the selection is not maximized: there is no
+    ``upper_bound``.
 
     Parameters
     ----------
     beta : float, default=1.0
         Above 1 recall counts for more and sets are larger, below 1 precision.
     repetition : float, default=0.0
-        How much likeness to a better item takes from an item.
+        The loss of an item by its likeness to a better one.
     """
 
     beta: float = 1.0
@@ -111,12 +109,8 @@ def expected_f_score(
 ) -> float:
     """Return the expected F-score of a subset, where ``Y`` is drawn from an ensemble.
 
-    Parameters
-    ----------
-    ensemble : LEnsemble
-    subset : item numbers or boolean mask
-    beta : float, default=1.0
-        Above 1 recall counts for more.
+    ``subset`` is item numbers or a boolean mask; with ``beta`` above 1 recall counts
+    for more.
     """
     check_number("beta", beta, positive=True)
     members = as_members(subset, len(ensemble))

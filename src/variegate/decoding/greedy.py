@@ -30,9 +30,9 @@ class Greedy:
     updates all residuals in ``O(N |y|)``.
 
     Without ``k`` it stops when no gain is positive.  With a budget it maximizes gain
-    for cost among the items that still fit.  It always stops when the rank is used
-    up, with ``k`` or without: fewer than ``k`` items are then chosen, and the stop
-    reason says so.  Ties go to the item with the smallest number.
+    for cost among the items that still fit.  It always stops when the rank is used up:
+    with fewer than ``k`` items, the stop reason says so.  Ties go to the item with the
+    smallest number.
     """
 
     def __call__(

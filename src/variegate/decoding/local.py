@@ -46,11 +46,10 @@ class Local:
     matrix products, and the memory of ``|y|`` columns.
 
     The best feasible move is taken while it raises the log-probability by more than
-    1e-10.  With ``k`` only swaps are feasible, with a budget only moves that keep to
-    it.  Among equals the smallest number comes in, then the smallest goes out; moves
-    that bring nothing in come first.  The answer is never less probable than the
-    greedy one.  Where the greedy search ends before ``k`` items, the climb starts from
-    the ``k`` cheapest independent ones.
+    1e-10.  With ``k`` only swaps are feasible.  Among equals the smallest number comes
+    in, then the smallest goes out, and drops come first.  The answer is never less
+    probable than the greedy one.  Where the greedy search ends before ``k`` items, the
+    climb starts from the ``k`` cheapest independent ones.
 
     Parameters
     ----------

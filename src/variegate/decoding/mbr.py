@@ -39,7 +39,7 @@ class Consensus:
         return self.agreement.mean(candidates, self.voters, self.votes)
 
 
-#: How the subset with the best consensus is looked for.
+#: A search for the subset with the best consensus.
 Search = Callable[[Consensus, Ensemble, Constraint], Selection]
 
 
@@ -50,27 +50,26 @@ class MBR:
     .. math:: \hat y = \arg\max_{y \in \mathcal S}
         \frac{1}{T} \sum_{t=1}^T g(y, y_t)
 
-    with ``y_1, ..., y_T`` drawn from the ensemble and ``g`` the set F-score, or
-    whatever the answer will be judged by.  As in the paper, ``S`` is these samples:
-    only feasible ones can be chosen, but all of them vote; among equals the more
-    probable subset wins, and where no sample is feasible, the greedy answer is taken.
-    Or ``S`` is all feasible subsets, and a greedy search adds the item that raises the
-    mean most.
+    with ``y_1, ..., y_T`` drawn from the ensemble and ``g`` the set F-score, or another
+    agreement.  As in the paper, ``S`` is these samples: only feasible ones can be
+    chosen, but all of them vote; among equals the more probable subset wins, and where
+    no sample is feasible, the greedy answer is taken.  Or ``S`` is all feasible
+    subsets, and a greedy search adds the item that raises the mean most.
 
     Parameters
     ----------
     n_samples : int, default=1000
-        How many vote.
+        The number of samples that vote.
     n_candidates : int, optional
-        How many of the feasible samples may be chosen: the most probable ones.  All of
-        them by default.
+        The number of feasible samples that can be chosen, the most probable ones; all
+        of them by default.
     agreement : Agreement or callable, optional
         ``g``: the set F-score by default.  A function takes boolean arrays of
         candidates (A, N) and voters (B, N) and returns gains (A, B).
     search : {"samples", "greedy"} or Search
-        ``S``, and how it is searched.
+        ``S``, and the search.
     draw : callable, optional
-        Who votes, from (ensemble, constraint, n_samples, generator).  By default
+        The voters, from (ensemble, constraint, n_samples, generator).  By default
         samples of the ensemble, of ``k`` items where ``k`` is given.
     """
 
@@ -139,19 +138,10 @@ def _draw(
 
 @dataclass(frozen=True)
 class GreedySearch:
-    """Items added one by one while that raises the consensus.
+    """Items added one by one while that raises the consensus."""
 
-    Parameters
-    ----------
-    fill : bool
-        Whether to go on while anything fits the budget.
-    nonempty : bool
-        Whether to choose the likeliest item where nothing gains: all samples were
-        empty.
-    """
-
-    fill: bool = False
-    nonempty: bool = False
+    fill: bool = False  # go on while an item fits the budget
+    nonempty: bool = False  # choose the likeliest item where all samples are empty
 
     def __call__(
         self, consensus: Consensus, ensemble: Ensemble, constraint: Constraint

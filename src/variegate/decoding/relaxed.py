@@ -19,7 +19,7 @@ from variegate.selection import Ensemble, Selection
 #: ``exp`` of twice this is still a number.
 MAX_LOG_QUALITY = 300.0
 
-#: The climb keeps this far from the faces of the cube, where the gradient of an item
+#: The distance of the climb from the faces of the cube, where the gradient of an item
 #: is that of a ratio of two determinants, one of which may be zero.
 MARGIN = 1e-6
 
@@ -48,10 +48,10 @@ class Relaxed:
     See ``rounded``.  Both ``x₁`` and ``x₂`` are rounded, and the best of the two
     subsets and of the empty one is the answer.
 
-    **Repair.** With ``k`` or a budget the guarantee is lost: the relaxation does not
-    know of them.  Items of the rounded subset are taken greedily while they fit, and
-    then others, as :class:`~variegate.decoding.greedy.Greedy` would.  Where that leads
-    to fewer than ``k``, the ``k`` cheapest independent items are the answer.
+    **Repair.** With ``k`` or a budget the guarantee is lost: the relaxation ignores
+    them.  Items of the rounded subset are taken greedily while they fit, and then
+    others.  Where that leads to fewer than ``k``, the ``k`` cheapest independent items
+    are the answer.
 
     Takes ``O(N³)`` time for each step of the climb, and as much for all the rounding.
 

@@ -1,15 +1,15 @@
 """Gaussian kernels of low rank: ``exp(-‖x - z‖² / σ²) ≈ f(x)ᵀ f(z)``.
 
-Two ways to features ``f`` of a number of columns that is chosen, both settled once from
-the training data and the same for every ground set after:
+Two ways to features ``f`` of a given number of columns, both settled once from the
+training data:
 
 - random Fourier features (Rahimi and Recht, NIPS 2007): cosines and sines of ``xᵀω`` at
   random frequencies ``ω ~ N(0, 2/σ² I)``.  Unbiased, with an error of about
   ``1/√rank`` in every entry; the diagonal is exactly one.
 - Nyström's method (Williams and Seeger, NIPS 2000): similarities to landmarks ``Z``
-  among the training items, ``f(x) = K_zz^{-1/2} k_z(x)``.  Exact at the landmarks; what
-  is far from all of them is too short, so the diagonal is at most one.  The error falls
-  as fast as the kernel's spectrum: quickly for wide Gaussians and few dimensions.
+  among the training items, ``f(x) = K_zz^{-1/2} k_z(x)``.  Exact at the landmarks, the
+  diagonal at most one.  The error falls as fast as the kernel's spectrum: quickly for
+  wide Gaussians and few dimensions.
 """
 
 from __future__ import annotations

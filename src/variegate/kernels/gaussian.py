@@ -41,10 +41,9 @@ class Gaussian(FixedKernel):
         S_ij = σ²/2 (k(φ_i, φ_j) - k(φ_i, 0) - k(0, φ_j) + 1),
         k(a, b) = exp(-‖a - b‖² / σ²)
 
-    is the inner product of what separates ``φ_i`` and ``φ_j`` from the origin in the
-    Gaussian's own space of features, and tends to ``φ_iᵀ φ_j`` as ``σ`` grows.  Like an
-    inner product, it makes items far from the origin larger and one at the origin
-    nothing, so features should be centred.
+    is the inner product of ``φ_i`` and ``φ_j`` less the origin in the Gaussian's own
+    space of features, and tends to ``φ_iᵀ φ_j`` as ``σ`` grows.  Like an inner product,
+    it is large for items far from the origin and zero at it: centre the features.
 
     Parameters
     ----------
@@ -53,9 +52,8 @@ class Gaussian(FixedKernel):
     block : str, optional
         The block of similarity features to read.
     approximation : {None, "nystroem", "fourier"}, default=None
-        How to approximate the similarity by one of low rank, for ground sets too
-        large for an N x N matrix: see ``variegate.kernels.features``.  None: not
-        at all.
+        Approximation by a similarity of low rank, for ground sets too large for an
+        N x N matrix: see ``variegate.kernels.features``.
     rank : int, optional
         The number of columns of the approximation, needed if there is one; for
         "fourier", even.
@@ -63,8 +61,7 @@ class Gaussian(FixedKernel):
         Seed of the landmarks or frequencies.
     anchored : bool, default=False
         Whether the similarity is seen from the origin.  For bandwidths of at least the
-        typical length of ``φ``: a Gaussian much narrower than that has no constant to
-        lose, and anchoring gives it one.
+        typical length of ``φ``: anchoring adds a constant to much narrower Gaussians.
     """
 
     semidefinite = True

@@ -40,8 +40,8 @@ class Kinds(FromStart):
     ``ε`` are learned, and penalized by ``penalty / 2`` times the squared distance from
     their start.
 
-    ``S`` has rank ``n_kinds``, but for ``ε``: large ground sets are learned from and
-    chosen from in time proportional to the number of items.
+    ``S`` has rank ``n_kinds``, but for ``ε``: large ground sets take time in proportion
+    to the number of items.
 
     Parameters
     ----------
@@ -50,9 +50,8 @@ class Kinds(FromStart):
     sharpness : float, default=5.0
         ``τ``: how sure an item is of its kind at the start.
     apart : float, default=0.05
-        ``ε`` at the start, between 0 and 1: how much of an item is like no other.  As
-        items of one kind are alike but for this, it sets how readily a second one is
-        chosen.
+        ``ε`` at the start, between 0 and 1: the part of an item that is like no other.
+        It sets how readily a second item of one kind is chosen.
     penalty : float, default=1e-3
         Pull of the parameters towards their start.
     block : str, optional

@@ -1,7 +1,7 @@
 """Sizes at which a path or a representation changes, and shares that are rounding.
 
-Each size has its reason and a measurement, of one core of a server with OpenBLAS unless
-it says otherwise.  What they mean for a user is a table in ``docs/which-method.md``.
+Times are of one core of a server with OpenBLAS unless stated otherwise;
+``docs/which-method.md`` has a table for users.
 """
 
 from __future__ import annotations
@@ -25,54 +25,49 @@ COMPILED_ENTRIES = 10_000
 #: items: 0.03 ms compiled, 0.5 ms by LAPACK; of 64: 0.4 and 0.3 ms; of 128: 3.5 and 2.
 STACK_LIMIT = 64
 
-#: Ground sets in a stack, and entries of their similarities: enough to make overheads
-#: small, few enough to stay in cache (250,000 numbers are 2 MB) and to share among
-#: threads.
+#: Ground sets in a stack, and entries of their similarities: enough for small
+#: overheads, few enough for the cache (2 MB) and to share among threads.
 STACK_SETS = 1000
 STACK_ENTRIES = 250_000
 
-#: A similarity of low rank is learned from by its factors if there are at least so many
-#: items, and more than this many times the columns of the factors; otherwise the
-#: N x N matrix is faster.  Loss and gradient of 100 items with 30 columns: 0.5 ms by
-#: the matrix, 0.6 by factors; 150 with 45: 0.8 by both; 200 with 20: 1.2 and 0.5; 400
-#: with 130: 7 and 4.
+#: The fewest items, and items a column of the factors, from which a similarity of low
+#: rank is learned from by its factors; below, the N x N matrix is faster.  Loss and
+#: gradient of 100 items with 30 columns: 0.5 ms by the matrix, 0.6 by factors; 150 with
+#: 45: 0.8 by both; 200 with 20: 1.2 and 0.5; 400 with 130: 7 and 4.
 FEWEST_FACTORED = 150
 FACTORED_SHARE = 3
 
 #: Items of a ground set whose distances give the median that bandwidths follow, where
-#: these are approximated: 4 million pairs, 32 MB, whatever the size of the set.
+#: these are approximated: 4 million pairs, 32 MB.
 MEDIAN_ITEMS = 2000
 
-#: Ground sets, evenly spaced, that this median is taken over where there are more: of
-#: so many of ten items, in a second.
+#: Ground sets, evenly spaced, that this median is taken over: a second for ten items.
 MEDIAN_SETS = 10_000
 
-#: Items, drawn at random, that landmarks of Nyström's method are chosen among:
-#: choosing takes time in proportion to them.
+#: Items, drawn at random, that landmarks of Nyström's method are chosen among.
 POOLED_ITEMS = 20_000
 
 # On a GPU, measured on an H200 in double precision ----------------------------------
 
-#: Sets of up to so many items go through one kernel, a set a program.  Loss and
-#: gradient of 20,000 sets of 50: 3.6 ms, by calls of cuSOLVER and cuBLAS 9.4; of 4,000
-#: sets of 100, where a matrix fills the registers: 8.4, by calls 7.5.  cuBLAS takes the
-#: last product of the gradient: within the kernel it takes 8.2 ms in place of 3.2 for
-#: 20,000 sets of 50.
+#: The most items of a set for one fused kernel, a set a program.  Loss and gradient of
+#: 20,000 sets of 50: 3.6 ms, by calls of cuSOLVER and cuBLAS 9.4; of 4,000 sets of 100,
+#: where a matrix fills the registers: 8.4, by calls 7.5.  cuBLAS takes the last product
+#: of the gradient: 3.2 ms for 20,000 sets of 50, within the kernel 8.2.
 FUSED_ITEMS = 64
 
 # Representations ------------------------------------------------------------------
 
-#: Up to so many items a learned ensemble is held as a matrix, with its jitter; beyond,
-#: as a factor if the similarity has a low rank.  At 2000 items the matrix takes 32 MB
-#: and its marginals 1.5 s, those of a factor of 100 columns 0.03 s.
+#: The most items of a learned ensemble that is held as a matrix, with its jitter;
+#: beyond, as a factor if the similarity has a low rank.  At 2000 items the matrix takes
+#: 32 MB and its marginals 1.5 s, those of a factor of 100 columns 0.03 s.
 MATRIX_ITEMS = 2000
 
-#: Up to so many items, a matrix that is singular to rounding is held by rows that say
-#: what its rank is; of 1000 items of nearly full rank that takes half a second.
+#: The most items of a singular matrix that is held by rows, which settle its rank: half
+#: a second at nearly full rank.
 RANKED_ITEMS = 1000
 
-#: Up to so many items, a factor whose rows differ too widely in length for its digits
-#: is held by rows of unit length, which keep them.
+#: The most items of a factor that is held by rows of unit length, where its rows differ
+#: too widely in length to keep their digits.
 GRADED_ITEMS = 2000
 
 #: The largest number of items for which an N x N matrix is made: 3.2 GB.
@@ -85,7 +80,7 @@ TAME_TRACE = 1e6
 
 # Choosing -------------------------------------------------------------------------
 
-#: Up to so many items "exact" looks at all subsets: 16,384 of 14 items in 0.4 ms.
+#: The most items of which "exact" tries all subsets: 16,384 of 14 items in 0.4 ms.
 TABLED_ITEMS = 14
 
 #: The most items of "exact": its search keeps a matrix for every item that is settled,
@@ -95,11 +90,11 @@ EXACT_ITEMS = 500
 #: The most items of "relaxed": every step inverts a matrix of all, half a second.
 RELAXED_ITEMS = 2000
 
-#: With a repetition, "expected-f" looks among so many items of the largest weights, and
-#: chooses no more: it compares all pairs of them, a matrix of 32 MB.
+#: With a repetition, "expected-f" chooses among this many items of the largest weights:
+#: it compares all pairs of them, a matrix of 32 MB.
 REPEATED_ITEMS = 2000
 
-#: The most items of "facility-location", which looks at all pairs, again and again.
+#: The most items of "facility-location", which reads all pairs at every step.
 MAX_PAIRED = 20_000
 
 # Compiled -------------------------------------------------------------------------
@@ -128,12 +123,12 @@ COMPILED_PIVOTS = 128
 # Rounding --------------------------------------------------------------------------
 
 #: A squared residual below this share of the item's own diagonal is rounding error:
-#: the item lies in the span of those before it, and the determinant is zero.
+#: the item lies in the span of earlier ones, and the determinant is zero.
 RANK_TOLERANCE = 1e-12
 
-#: Where no order of items can be chosen, rounding in a pivot is divided by those
-#: before it.  A share of the diagonal below the root of rounding is then in doubt, and
-#: a loss that depends on it is refused.
+#: Without pivoting, rounding in a pivot is divided by earlier ones.  A share of the
+#: diagonal below the root of rounding is then in doubt, and a loss that depends on it
+#: is refused.
 DOUBTFUL_PIVOT = 1e-8
 
 

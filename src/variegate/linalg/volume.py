@@ -1,9 +1,8 @@
 """Volumes spanned by rows that are dependent, or nearly so.
 
-Rows have unit length, or are zero.  A residual is what is left of a row without its
-part in the span of others, found by projecting twice: unlike differences of entries of
-``F Fᵀ`` it is right to rounding in the row itself, so squared residuals mean something
-down to about 1e-28.
+Rows have unit length, or are zero.  A residual, a row less its part in the span of
+others, is found by projecting twice: unlike differences of entries of ``F Fᵀ`` it is
+right to rounding in the row itself, down to squared residuals of about 1e-28.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Sample elementary determinantal processes with NumPy, many samples at a time.
 
-The same proposals, decided by the same random numbers, as in
-:mod:`variegate.linalg.compiled.elementary`, so that both draw the same items.  Samples
-that keep the same eigenvectors and have picked the same items share one *state*: the
-basis of what was picked and the squared residual that is left of every item.  Small
-ground sets have few states, whatever the number of samples.
+By the proposals and random numbers of :mod:`variegate.linalg.compiled.elementary`, so
+that both draw the same items.  Samples that keep the same eigenvectors and have picked
+the same items share one *state*: the basis of the picked items and the squared residual
+of every item.  Small ground sets have few states, whatever the number of samples.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from variegate._random import uniforms
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.subsets import distinct_rows
 
-#: Proposals of a sample that are looked at together, after its first ones failed.
+#: Proposals of a sample that are decided together, after its first ones failed.
 _WINDOW = 16
 
 #: Stands for the residual of an item that was picked before, or of no item.

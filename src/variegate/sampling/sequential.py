@@ -1,9 +1,9 @@
 """Exact sampling from the marginal kernel, item after item (Poulson, 2020).
 
-Going through the items, each is taken with its probability given what was decided
-before: the pivot of an elimination of ``K``, from which one is taken wherever the item
-was left out.  That is ``O(N³)`` a sample whatever its size, nearly all of it products
-of matrices: for samples of many items it is faster than to go by eigenvectors.
+Each item in turn is taken with its probability given the decisions before: the pivot of
+an elimination of ``K``, less one where the item is left out.  That is ``O(N³)`` a
+sample, nearly all of it products of matrices: for samples of many items faster than by
+eigenvectors.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from scipy.linalg import solve_triangular
 
 from variegate._typing import BoolArray, FloatArray
 
-#: Items that are decided before the others hear of it.
+#: Items that are decided before the others are updated.
 _BLOCK = 64
 
 

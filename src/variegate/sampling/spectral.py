@@ -6,9 +6,7 @@ A determinantal point process is a mixture of elementary ones.  First each eigen
 probability proportional to the product of their ``λ_m`` (Kulesza and Taskar, 2011).
 Then items are drawn from the span of those kept: see
 :mod:`variegate.sampling.elementary`, and for many samples of many items
-:mod:`variegate.linalg.compiled.elementary`, which draws the same ones.
-
-Every sample has a seed of its own, drawn before any sample is made.
+:mod:`variegate.linalg.compiled.elementary`, which draws the same by the same seeds.
 """
 
 from __future__ import annotations

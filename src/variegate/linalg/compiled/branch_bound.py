@@ -7,10 +7,10 @@ determinant by ``det T_y``.  No ``y`` can gain more than
 - ``Σ log T_ii`` over its items (Hadamard), nor
 - the sum of as many of the largest ``log λ_i(T)`` (Cauchy's interlacing),
 
-of which only positive terms count unless a number of items is asked for.  Residuals
-shrink along a branch: without such a number, an item with ``T_ii ≤ 1`` is never worth
-taking again.  Taking an item is tried before leaving it out, depth first, so that one
-matrix a level is enough.
+of which only positive terms count unless the number of items is given.  Residuals
+shrink along a branch: without a given number, an item with ``T_ii ≤ 1`` is excluded
+below it.  Depth first, with an item before without it, so that one matrix a level is
+enough.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ import numpy.typing as npt
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.linalg.compiled import njit
 
-#: Values that differ by no more than this are equal.  Bounds hold rounding, so that
-#: without it every one of many equal subsets would be looked at.
+#: Values that differ by no more than this are equal.  As bounds include rounding, each
+#: of many equal subsets would be visited without it.
 TIE = 1e-9
 
 #: Rounding in eigenvalues, for each of them, as a share of the largest.

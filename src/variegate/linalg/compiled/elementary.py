@@ -6,9 +6,7 @@ items picked before.  Instead of updating the residuals of all ``N`` items after
 pick (``O(N k²)`` a sample), items are proposed from the residuals before any pick and
 accepted with the share that is left of their residual, which takes ``k H_k`` proposals
 on average, each ``O(k²)``: ``O(N k + k³ log k)`` a sample, and exactly the same law.
-
-Each sample owns a stream of random numbers that starts from its own seed, so that the
-samples do not depend on how they are spread over threads.
+Each sample has a seed, so that samples do not depend on the threads that draw them.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """The loss of small and of large ground sets, and its gradient.
 
-Small sets go one after the other through one loop, which keeps everything about a set
-in the innermost cache: a call of LAPACK for a ten by ten matrix costs more than the
-arithmetic.  For a large set, the passes over its matrices that LAPACK leaves, each
-entry read once: matrices are symmetric, only their lower triangles are read, and where
-a full matrix is written, both triangles at once, tile by tile, so that columns stay in
-the cache.  Formulas are those of :mod:`variegate.learning.objective` and of
+One loop takes small sets one after the other, all of a set in the innermost cache: a
+call of LAPACK for a ten by ten matrix costs more than the arithmetic.  Others make the
+passes over the matrices of a large set that LAPACK does not, reading lower triangles
+once and writing full matrices tile by tile, so that columns stay in the cache.  The
+formulas are in :mod:`variegate.learning.objective` and
 :class:`variegate.linalg.determinants.Resolvent`.
 """
 
@@ -59,7 +58,7 @@ def invert(
     return True, log_det
 
 
-#: What a set can fail by.
+#: Kinds of failure.
 NOT_DEFINITE, ZERO_PROBABILITY = 1, 2
 
 
@@ -70,10 +69,9 @@ def evaluate_sets(
     """Fill ``value`` (B,), ``slope`` (B, N) and, unless it is empty, ``G`` (B, N, N).
 
     ``targets`` are the wanted items (B, N), the costs of errors (B, N), and
-    ``log det S_y`` of every set, or empty where that is to be computed.  ``loss_of``
-    are ``λ``, whether there is a hinge, the tolerance of :func:`invert`, and the
-    smallest expected error.  Returns the place and the kind of the first failure, or
-    (-1, 0).
+    ``log det S_y`` of every set, or empty to compute it.  ``loss_of`` are ``λ``,
+    whether there is a hinge, the tolerance of :func:`invert`, and the smallest expected
+    error.  Returns the place and the kind of the first failure, or (-1, 0).
     """
     is_wanted, cost, target_log_det = targets
     lam, hinge, tolerance, smallest_error = loss_of

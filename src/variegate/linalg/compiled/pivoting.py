@@ -1,11 +1,10 @@
 """Rows of a factor: their lengths, a greedy choice of them, and pivoted Cholesky.
 
 Residuals only shrink as rows are chosen, so a residual from an earlier step is an upper
-bound (Minoux, 1978).  A row is brought up to date only where its bound reaches the best
-residual found so far in this step.  Rows are held in blocks that know their largest
-bound, so that a step passes over most of them.  Where bounds tell little, as among
-items of one quality, many are looked at, and rows read here and there cost more than
-rows read in order: then all are brought up to date in one sweep.
+bound (Minoux, 1978).  A row is updated only where its bound reaches the best residual
+of this step so far, and blocks of rows with their largest bounds let a step skip most.
+Where bounds are loose, as among items of one quality, many rows are updated, and rows
+read in order cost less than scattered ones: then one sweep updates all.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _TIE = 1e-10
 #: Items that share a largest bound.
 BLOCK = 64
 
-#: The share of items looked at since the last sweep that makes another one pay.
+#: The share of items updated since the last sweep that makes another one pay.
 _WORTH_A_SWEEP = 0.03
 
 
@@ -67,7 +66,7 @@ def _explained_of_two(
 def _look(
     B: Any, directions: Any, bound: Any, floor: Any, seen: Any, item: int, count: int
 ) -> None:
-    """Bring one item up to date; a residual of zero becomes -inf."""
+    """Update one item; a residual of zero becomes -inf."""
     left = bound[item]
     for first in range(seen[item], count, 4):
         left -= _explained(B, item, directions, first)
@@ -79,7 +78,7 @@ def _look(
 def _sweep(
     B: Any, directions: Any, bound: Any, floor: Any, seen: Any, largest: Any, count: int
 ) -> None:
-    """Bring everything up to date, two neighbours at a time where they are alike."""
+    """Update all items, two neighbours at a time where they are alike."""
     for block in range(len(largest)):
         largest[block] = -np.inf
     for item in range(0, len(bound), 2):
@@ -135,7 +134,7 @@ def find_best(
     Returns the largest squared residual, -inf if nothing is left, its item, and
     ``n_looks``.
     """
-    # The most promising block first, for a high mark to begin with.
+    # The most promising block first, so that most others are skipped.
     best, foremost = -np.inf, 0
     for block in range(1, len(largest)):
         if largest[block] > largest[foremost]:

@@ -20,20 +20,15 @@ from variegate.linalg.representations.graded import Graded
 from variegate.linalg.spectrum import Eigenvectors, eigenpairs, symmetric_eigenpairs
 
 #: A matrix is at the edge of its rank where a squared pivot, as a share of the
-#: diagonal, or one over its condition number is below these: rounding then has a say
-#: in determinants.
+#: diagonal, or one over its condition number is below these: rounding then matters.
 _EDGE_OF_PIVOTS = 1e-8
 _EDGE_OF_CONDITION = 1e-9
 
 
 class Dense(Representation):
-    """``S`` and ``log_scale``.
+    """``S`` and ``log_scale`` of ``diag(exp u) matrix diag(exp u)``.
 
-    Parameters
-    ----------
-    matrix : array of shape (N, N), symmetric and positive semidefinite
-    log_quality : array of shape (N,), or 0
-        The kernel is ``diag(exp(log_quality)) matrix diag(exp(log_quality))``.
+    ``matrix`` (N, N) is positive semidefinite; ``log_quality`` (N,) is ``u``.
     """
 
     def __init__(
@@ -47,8 +42,7 @@ class Dense(Representation):
     def conditioning(self) -> tuple[float, float]:
         """The smallest squared pivot of ``S``, and one over its condition number.
 
-        A pivot is what is left of an item without those before it; zero where there is
-        no factor, because the matrix is singular or worse.
+        Both are zero where there is no Cholesky factor.
         """
         return conditioning_of_correlation(self.S)
 

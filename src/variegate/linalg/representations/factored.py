@@ -37,7 +37,7 @@ _FLOOR = 1e-27
 _TINY = 1e-280
 
 #: Rows that differ in length by more than exp(this) lose digits that matter, and so do
-#: singular values with a smaller ratio than that.
+#: singular values of a smaller ratio than the second.
 _WIDEST_FACTOR = 10.0
 _NARROWEST_SPECTRUM = 1e-4
 
@@ -50,13 +50,9 @@ _ALL = slice(None)
 class Factored(Representation):
     """``B``, one row an item.
 
-    Accurate relative to the longest row: items whose rows are shorter by more than the
-    digits of a number are lost.  :meth:`settled` tells.
-
-    Parameters
-    ----------
-    B : array of shape (N, D), finite, of single or double precision
-        Single precision is held as it is, half the memory; all arithmetic is double.
+    ``B`` (N, D) is of single or double precision; all arithmetic is double.  Accurate
+    relative to the longest row: items whose rows are shorter by more than the digits of
+    a number are lost, which :meth:`settled` detects.
     """
 
     def __init__(self, B: FloatArray) -> None:

@@ -1,11 +1,11 @@
 """A kernel at the edge of its rank, held as rows that say what the rank is.
 
 Where items are dependent, or nearly so, entries of ``S`` do not tell a determinant of
-zero from a small one: rounding in them is as large as what is left of an item without
-the others.  With large qualities that decides about probabilities.  So the rank is
-decided once, by a factorisation ``S = F Fᵀ`` pivoted by quality, and from then on
-``F`` *is* the kernel: the normalizer, the marginals, samples, log-probabilities and
-every decoder take their numbers from its rows, and agree on what is possible.
+zero from a small one: rounding in them is as large as an item's residual.  With large
+qualities that decides about probabilities.  So the rank is decided once, by a
+factorisation ``S = F Fᵀ`` pivoted by quality, and then ``F`` *is* the kernel: the
+normalizer, marginals, samples, log-probabilities and all decoders use its rows, and
+agree on the possible subsets.
 """
 
 from __future__ import annotations
@@ -27,9 +27,8 @@ from variegate.linalg.spectrum import (
 )
 from variegate.linalg.volume import log_volume, pivoted_rows, residual_rows
 
-#: A set is impossible where the least of its squared residuals is at most this.  Far
-#: below the residuals of pivots, so that what is given up is a negligible share of
-#: sets that are not, and far above rounding.
+#: A set is impossible where its least squared residual is at most this: far above
+#: rounding, and far below the residuals of pivots, so that little is given up.
 _FLOOR_OF_MATRIX = 1e-22
 _FLOOR_OF_ROWS = 1e-27
 
@@ -37,20 +36,14 @@ _FLOOR_OF_ROWS = 1e-27
 _DEPENDENT = 1e-18
 _SURELY_DEPENDENT = 1e-27
 
-#: What is given up of a row may change a ratio of probabilities by no more than this.
+#: The part given up of a row may change a ratio of probabilities by at most this.
 _NEGLIGIBLE = 1e-9
 
 
 class Graded(Representation):
-    """``F``, with rows of unit length or zero, and ``log_scale``.
+    """``F`` (N, R) of rank ``R``, with rows of unit length or zero, and ``log_scale``.
 
-    Parameters
-    ----------
-    rows : array of shape (N, R)
-        The rank is ``R``.
-    log_scale : array of shape (N,)
-    floor : array of shape (N,)
-        Squared residuals up to this are zero.
+    Squared residuals up to ``floor`` (N,) are zero.
     """
 
     def __init__(
