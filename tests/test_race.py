@@ -58,7 +58,7 @@ class Runner:
         self.seen.append((part, len(examples)))
         return self
 
-    def scores(self, ground_sets, wanted):
+    def scores(self, fitted, ground_sets, wanted):
         rng = np.random.default_rng([self.seed, len(self.seen)])
         noise = 0.05 * rng.standard_normal(len(ground_sets))
         return {rule: mean + noise for rule, mean in self.means.items()}
@@ -72,7 +72,7 @@ def test_the_best_wins_and_who_is_clearly_behind_drops_out():
     bad = Runner("bad", {GREEDY: 0.5})
     standings = Race(*examples(31)).run([bad, good])
     assert [one.name for one in standings] == ["good", "bad"]
-    assert [len(one.judged) for one in standings] == [3, 1]
+    assert [len(one.fitted) for one in standings] == [3, 1]
     assert [part for part, _ in good.seen] == [0, 1, 2]
     # Every ground set is held out once.
     assert sum(31 - learned for _, learned in good.seen) == 31
@@ -101,13 +101,13 @@ def test_parts_depend_on_the_seed_and_hold_out_each_set_once():
 def test_no_more_go_on_than_may_and_who_is_kept():
     runners = [Runner(str(i), {GREEDY: 0.8 + 0.01 * i}, seed=i) for i in range(5)]
     standings = Race(*examples(30)).run(runners, most=2, keep=["0"])
-    assert sorted(len(one.judged) for one in standings) == [1, 1, 3, 3, 3]
-    assert next(len(one.judged) for one in standings if one.name == "0") == 3
+    assert sorted(len(one.fitted) for one in standings) == [1, 1, 3, 3, 3]
+    assert next(len(one.fitted) for one in standings if one.name == "0") == 3
 
 
 def test_of_rules_as_good_the_first_is_taken():
     class Two(Runner):
-        def scores(self, ground_sets, wanted):
+        def scores(self, fitted, ground_sets, wanted):
             rng = np.random.default_rng(7)
             base = rng.uniform(size=len(ground_sets))
             apart = rng.standard_normal(len(ground_sets))
@@ -136,12 +136,12 @@ def test_scores_of_a_learned_model_are_those_of_its_choices():
     model = vg.LargeMarginDPP(kernel=vg.Linear(), max_iter=20, random_state=0)
     way = LearnedDPP("linear", model, ("greedy", "expected-f"), largest=14)
     fitted = way.fit(SharedExamples(sets[:15], subsets[:15]), 0)
-    found = fitted.scores(sets[15:], subsets[15:])
+    found = way.scores(fitted, sets[15:], subsets[15:])
     assert list(found)[:3] == [GREEDY, EXPECTED, Rule("greedy", 1)]
     for place, (ground_set, wanted) in enumerate(
         zip(sets[15:], subsets[15:], strict=True)
     ):
-        ensemble = fitted.model.ensemble(ground_set)
+        ensemble = fitted.ensemble(ground_set)
         for rule, scores in found.items():
             k = None if rule.k is None else min(rule.k, 12)  # of 12 items
             if rule.k is None:
@@ -154,9 +154,8 @@ def test_scores_of_a_learned_model_are_those_of_its_choices():
 def test_two_stages_are_those_of_scikit_learn_and_select():
     sets, subsets = examples(20)
     way = TwoStage(5, vg.LargeMarginDPP(kernel=vg.Linear(normalize=True)))
-    found = way.fit(SharedExamples(sets[:15], subsets[:15]), 0).scores(
-        sets[15:], subsets[15:]
-    )
+    fitted = way.fit(SharedExamples(sets[:15], subsets[:15]), 0)
+    found = way.scores(fitted, sets[15:], subsets[15:])
     X = np.concatenate([one.quality for one in sets[:15]])
     y = np.concatenate([np.isin(np.arange(12), w) for w in subsets[:15]])
     scaled = (X - X.mean(axis=0)) / X.std(axis=0)
@@ -183,7 +182,7 @@ def test_a_family_from_a_regression_has_its_direction():
     way = TwoStage(
         5, vg.LargeMarginDPP(kernel=vg.Linear(normalize=True), random_state=0)
     )
-    direction = way.fit(SharedExamples(sets, subsets), 0).direction
+    direction = way.fit(SharedExamples(sets, subsets), 0)
     family = way.family((0.5, 2.0), sets, subsets)
     for model in family.models:
         cosine = model.theta_ @ direction / np.linalg.norm(model.theta_)
@@ -198,8 +197,8 @@ def test_a_regression_on_one_answer_says_nothing():
     way = TwoStage(3, vg.LargeMarginDPP())
     for wanted in (np.arange(12), np.zeros(0, dtype=np.intp)):
         fitted = way.fit(SharedExamples(sets, [wanted] * 4), 0)
-        assert not fitted.direction.any()
-        fitted.scores(sets, [wanted] * 4)
+        assert not fitted.any()
+        way.scores(fitted, sets, [wanted] * 4)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 7), st.integers(1, 9))
@@ -281,7 +280,7 @@ def test_the_search_does_not_see_what_it_is_judged_by():
     model = vg.LargeMarginDPP(kernel=vg.Kinds(4), max_iter=5, random_state=0)
     for labels in (subsets, turned):
         standing = Race(sets, labels).run([LearnedDPP("k", model, ("greedy",))])[0]
-        first = standing.judged[0].model
+        first = standing.fitted[0]
         if labels is subsets:
             theta = first.theta_
     np.testing.assert_array_equal(first.theta_, theta)

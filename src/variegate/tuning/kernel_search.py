@@ -1,8 +1,8 @@
-"""Which similarity, and how to choose by it, decided on held-out ground sets.
+"""Choose a similarity, and the rule to choose items by it, on held-out ground sets.
 
 First, kernels race with the settings of an estimator against each other and against a
 regression with an untrained diversifier.  Then the settings of the winner are varied,
-each from what it has learned; a setting is changed only where that is a clear gain.
+each fit starting from the winner's; only a clear gain changes a setting.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from variegate.tuning.race import LearnedDPP, Race, Rule, Standing, TwoStage
 #: Iterations of every fit: kernels can be told apart before their fits have ended.
 MAX_ITER = 50
 
-#: The largest fixed number of items that is tried, and by how many more than the most
-#: that were wanted.
+#: The largest fixed number of items that is tried, and by how much it may exceed the
+#: size of the largest wanted subset.
 MAX_LARGEST = 60
 _MORE = 2
 
-#: Variations of the settings that are tried on more than one part of the data.
+#: Variations of the settings tried on more than one part of the data.
 _MOST_VARIED = 2
 
-#: What settings are varied to; ``penalty`` is that of the kernel, as a multiple.
+#: Values tried by setting; ``penalty`` is that of the kernel, as a multiple.
 VARIED = {
     "penalty": (0.1, 10.0),
     "lam": (1.0, 16.0),
@@ -42,10 +42,10 @@ VARIED = {
     "omega": (4.0,),
 }
 
-#: Ground sets that are looked at, at most.
+#: The largest number of ground sets read.
 _MAX_SETS = 500
 
-#: The share of training sets below which the usual ends.
+#: The share of training sets that count as unusual.
 _UNUSUAL = 0.01
 
 
@@ -91,7 +91,9 @@ class KernelSearch:
         progress: Progress = ignore,
     ) -> Winner:
         """Return the winner."""
-        largest = self._largest(subsets) if self.tries_sizes else 0
+        largest = 0
+        if self.tries_sizes:
+            largest = min(max(map(len, subsets)) + _MORE, MAX_LARGEST)
         contenders: list[Any] = [
             LearnedDPP(name, self._quick(kernel), self.decoders, largest)
             for name, kernel in self.kernels.items()
@@ -126,15 +128,11 @@ class KernelSearch:
         model.set_params(**{name: getattr(self.estimator, name) for name in names})
         return replace(contender, model=model)
 
-    def _largest(self, subsets: Sequence[IntArray]) -> int:
-        return min(max(len(subset) for subset in subsets) + _MORE, MAX_LARGEST)
-
     def _varied(self, race: Race, winner: Winner) -> Winner:
         """Try other settings of the winner."""
         first: Any = winner.standings[0]
         best = first.contender
-        starts = [one.model for one in first.judged]
-        base = replace(best, name="as it is", starts=starts)
+        base = replace(best, name="as it is", starts=first.fitted)
         others = [
             replace(base, name=name, model=model)
             for name, model in self._variations(best.model)
@@ -144,15 +142,11 @@ class KernelSearch:
         for standing in varied:
             n_both = min(len(standing.scores), len(same.scores))
             gain, error = paired(standing.scores[:n_both], same.scores[:n_both])
-            is_full = len(standing.judged) == len(race.parts)
-            if is_full and gain > error:
+            if len(standing.fitted) == len(race.parts) and gain > error:
                 found: Any = standing.contender
-                better = replace(found, name=best.name, starts=())
+                better = self._in_full(replace(found, name=best.name, starts=()))
                 return replace(
-                    winner,
-                    contender=self._in_full(better),
-                    rule=standing.rule,
-                    varied=varied,
+                    winner, contender=better, rule=standing.rule, varied=varied
                 )
         return replace(winner, rule=same.rule, varied=varied)
 
@@ -166,9 +160,13 @@ class KernelSearch:
                 other = clone(model)
                 if name != "penalty":
                     yield f"{name} = {value:g}", other.set_params(**{name: value})
-                elif _penalized(other.kernel):
-                    for part in _penalized(other.kernel):
-                        part.set_params(penalty=value * part.penalty)
+                    continue
+                kernel = other.kernel
+                parts = kernel.kernels if isinstance(kernel, Mixture) else [kernel]
+                penalized = [part for part in parts if hasattr(part, "penalty")]
+                for part in penalized:
+                    part.set_params(penalty=value * part.penalty)
+                if penalized:
                     yield f"penalty x {value:g}", other
 
     def _fallback(self, standings: Sequence[Standing]) -> Winner | None:
@@ -178,14 +176,8 @@ class KernelSearch:
         ]
         if not able:
             return None
-        best = max(able, key=lambda standing: (len(standing.judged), standing.mean))
+        best = max(able, key=lambda standing: (len(standing.fitted), standing.mean))
         return Winner(self._in_full(best.contender), best.rule)
-
-
-def _penalized(kernel: Any) -> list[Any]:
-    """Return the parts of a kernel that are pulled towards their start."""
-    parts = kernel.kernels if isinstance(kernel, Mixture) else [kernel]
-    return [part for part in parts if hasattr(part, "penalty")]
 
 
 # Familiar ground sets -----------------------------------------------------------------
@@ -195,11 +187,11 @@ def _penalized(kernel: Any) -> list[Any]:
 class Familiarity:
     """How near the items of a ground set are to the kinds that a kernel has seen.
 
-    Kinds that were not there in training cannot be told apart by what was learned of
-    others.  A ground set is unfamiliar if its items, on average, have no larger cosine
-    with the nearest centre of a kind than ``least``: what training items have whose
-    principal components are shuffled, or, if that is less, the first percentile of the
-    training sets, less the distance from there to their median.
+    A kernel cannot tell apart kinds that were absent in training.  A ground set is
+    unfamiliar if its items, on average, have no larger cosine with the nearest centre
+    of a kind than ``least``: the mean of training items whose principal components are
+    shuffled, or, if that is less, the first percentile of the training sets, less the
+    distance from there to their median.
 
     Attributes
     ----------
@@ -238,7 +230,7 @@ def _mean(kernel: Kernel, ground_set: GroundSet) -> float:
 
 
 def _by_chance(kinds: Kinds, ground_sets: Sequence[GroundSet]) -> float:
-    """Return how near to a kind items are that have no kind, but the same spread."""
+    """Return the mean familiarity of items without kinds, but of the same spread."""
     rng = np.random.default_rng(0)
     items = np.concatenate([kinds.prepare(ground_set) for ground_set in ground_sets])
     _, axes = np.linalg.eigh(items.T @ items)

@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from variegate import metrics
 from variegate._progress import Progress, ignore
-from variegate._typing import BoolArray, FloatArray, IntArray
+from variegate._typing import FloatArray, IntArray
 from variegate.baselines.learned import (
     ORDERINGS,
     Ordering,
@@ -31,13 +31,14 @@ from variegate.decoding.residuals import ranked
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet, naming, renumbering
 from variegate.learning.problem import SharedExamples
+from variegate.subsets import as_indicator
 from variegate.tuning.family import OmegaFamily
 from variegate.tuning.held_out import Fold, paired
 
 #: Standard errors behind the leader at which a contender drops out.
 DROPPED_AT = 1.5
 
-#: A rule that comes first is taken if it is no more standard errors behind the best.
+#: The first rule at most this many standard errors behind the best is taken.
 AS_GOOD = 0.5
 
 
@@ -59,27 +60,32 @@ class Contender(Protocol):
         """The name in reports."""
 
     def fit(self, examples: SharedExamples, part: int) -> Any:
-        """Learn from the data without the part with this number.
+        """Return a fitted model, learned from the data without this part."""
 
-        Returns an object with a method ``scores(ground_sets, wanted)``: the F-score of
-        every ground set, by rule; mildest rules first.
-        """
+    def scores(
+        self, fitted: Any, ground_sets: Sequence[GroundSet], wanted: Sequence[IntArray]
+    ) -> dict[Rule, FloatArray]:
+        """Return the F-score of every ground set, by rule; mildest rules first."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Standing:
-    """How a contender did, with the rule that suits it best."""
+    """How a contender did, with the rule that suits it best.
+
+    Attributes
+    ----------
+    fitted : list
+        The fitted model of each part.
+    behind, behind_error : float
+        Mean score of the winner less that of this one, on the same ground sets, and the
+        standard error of that difference; NaN where there is one ground set.
+    """
 
     contender: Contender
-    rule: Rule
-    #: F-scores of the held-out ground sets, those of the first part first.
-    scores: FloatArray
-    #: Mean score of the winner less that of this one, on the same ground sets, and the
-    #: standard error of that difference; NaN where there is one ground set.
-    behind: float
-    behind_error: float
-    #: The fitted contender of each part.
-    judged: list[Any]
+    fitted: list[Any] = field(default_factory=list)
+    behind: float = np.nan
+    behind_error: float = np.nan
+    _found: dict[Rule, list[FloatArray]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -87,9 +93,38 @@ class Standing:
         return self.contender.name
 
     @property
+    def rule(self) -> Rule:
+        """The best rule; of rules as good, the first."""
+        return self._best()[0]
+
+    @property
+    def scores(self) -> FloatArray:
+        """F-scores of the held-out ground sets, those of the first part first."""
+        return self._best()[1]
+
+    @property
     def mean(self) -> float:
         """The mean F-score."""
         return float(self.scores.mean())
+
+    def run(self, part: Fold, examples: SharedExamples) -> None:
+        """Fit the contender, and judge it on the held-out part."""
+        with renumbering(part.learned):
+            fitted = self.contender.fit(examples, len(self.fitted))
+        with renumbering(part.held_out):
+            scores = self.contender.scores(fitted, part.judged, part.wanted)
+        for rule, values in scores.items():
+            self._found.setdefault(rule, []).append(values)
+        self.fitted.append(fitted)
+
+    def _best(self) -> tuple[Rule, FloatArray]:
+        table = {rule: np.concatenate(parts) for rule, parts in self._found.items()}
+        best = max(table.values(), key=lambda scores: float(scores.mean()))
+        for rule, scores in table.items():
+            mean, error = paired(best, scores)
+            if mean <= AS_GOOD * error or mean == 0.0:
+                return rule, scores
+        raise AssertionError("the best rule is as good as itself")
 
 
 @dataclass(eq=False)
@@ -126,76 +161,38 @@ class Race:
     ) -> list[Standing]:
         """Return how all contenders did, the winner first.
 
-        After each part those that are clearly behind drop out, so that at ``most`` so
-        many go on, besides those whose names are in ``keep``.
+        After each part, those clearly behind drop out; at ``most`` so many go on,
+        besides those whose names are in ``keep``.
         """
-        runners = [_Runner(contender) for contender in contenders]
-        racing, n_fits, n_done = runners, len(self.parts) * len(runners), 0
+        standings = [Standing(contender) for contender in contenders]
+        racing, n_fits, n_done = standings, len(self.parts) * len(standings), 0
         for number, part in enumerate(self.parts):
-            shared = part.shared()
-            for runner in racing:
-                runner.run(part, shared)
+            examples = part.shared()
+            for standing in racing:
+                standing.run(part, examples)
                 n_done += 1
                 self.progress("comparing", n_done, n_fits)
             left = len(self.parts) - number - 1
             going_on = _still_racing(racing)[:most]
-            kept = [runner for runner in racing if runner.contender.name in keep]
-            racing = going_on + [runner for runner in kept if runner not in going_on]
+            kept = [one for one in racing if one.name in keep]
+            racing = going_on + [one for one in kept if one not in going_on]
             n_fits = n_done + left * len(racing)
-        winner = max(racing, key=lambda runner: runner.mean)
-        ended = [runner.standing(winner) for runner in runners]
-        return sorted(
-            ended,
-            key=lambda one: (one.contender is not winner.contender, one.behind),
-        )
+        winner = max(racing, key=lambda one: one.mean)
+        best = winner.scores
+        for standing in standings:
+            scores = standing.scores
+            standing.behind, standing.behind_error = paired(best[: len(scores)], scores)
+        return sorted(standings, key=lambda one: (one is not winner, one.behind))
 
 
-@dataclass(eq=False)
-class _Runner:
-    """A contender on the way."""
-
-    contender: Contender
-    judged: list[Any] = field(default_factory=list)
-    found: dict[Rule, list[FloatArray]] = field(default_factory=dict)
-
-    def run(self, part: Fold, shared: SharedExamples) -> None:
-        with renumbering(part.learned):
-            judged = self.contender.fit(shared, len(self.judged))
-        with renumbering(part.held_out):
-            scores = judged.scores(part.judged, part.wanted)
-        for rule, values in scores.items():
-            self.found.setdefault(rule, []).append(values)
-        self.judged.append(judged)
-
-    def scores(self) -> tuple[Rule, FloatArray]:
-        """Return the best rule and its scores; of rules as good, the first."""
-        table = {rule: np.concatenate(parts) for rule, parts in self.found.items()}
-        best = max(table.values(), key=lambda scores: float(scores.mean()))
-        for rule, scores in table.items():
-            mean, error = paired(best, scores)
-            if mean <= AS_GOOD * error or mean == 0.0:
-                return rule, scores
-        raise AssertionError("the best rule is as good as itself")
-
-    @property
-    def mean(self) -> float:
-        return float(self.scores()[1].mean())
-
-    def standing(self, winner: _Runner) -> Standing:
-        rule, scores = self.scores()
-        behind, error = paired(winner.scores()[1][: len(scores)], scores)
-        return Standing(self.contender, rule, scores, behind, error, self.judged)
-
-
-def _still_racing(runners: Sequence[_Runner]) -> list[_Runner]:
-    """Return the runners that are not clearly behind, the best first."""
-    runners = sorted(runners, key=lambda runner: -runner.mean)
-    first = runners[0].scores()[1]
+def _still_racing(standings: Sequence[Standing]) -> list[Standing]:
+    """Return the standings that are not clearly behind, the best first."""
+    standings = sorted(standings, key=lambda one: -one.mean)
     left = []
-    for runner in runners:
-        behind, error = paired(first, runner.scores()[1])
+    for standing in standings:
+        behind, error = paired(standings[0].scores, standing.scores)
         if not behind > DROPPED_AT * error or np.isnan(error):
-            left.append(runner)
+            left.append(standing)
     return left
 
 
@@ -215,55 +212,52 @@ class LearnedDPP:
     #: Fitted models to start from, one for each part of the data, if any.
     starts: Sequence[LargeMarginDPP] = ()
 
-    def fit(self, examples: SharedExamples, part: int) -> _FittedDPP:
+    def fit(self, examples: SharedExamples, part: int) -> LargeMarginDPP:
         """Learn, where there are starts from one of them."""
-        model = clone(self.model)
+        model: Any = clone(self.model)
         if self.starts:
             model = copy.copy(self.starts[part])
             settings = self.model.get_params(deep=False)
             model.set_params(**settings | {"warm_start": True})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(examples)
-        return _FittedDPP(model, self.decoders, self.largest)
+            fitted: LargeMarginDPP = model.fit(examples)
+        return fitted
+
+    def scores(
+        self,
+        fitted: LargeMarginDPP,
+        ground_sets: Sequence[GroundSet],
+        wanted: Sequence[IntArray],
+    ) -> dict[Rule, FloatArray]:
+        """Return F-scores by decoder, then by the number of items."""
+        rows = []
+        for position, pair in enumerate(zip(ground_sets, wanted, strict=True)):
+            with naming(position):
+                rows.append(self._row(fitted, *pair))
+        rules = [Rule(decoder) for decoder in self.decoders]
+        rules += [Rule("greedy", k) for k in range(1, self.largest + 1)]
+        return dict(zip(rules, np.array(rows).T, strict=True))
+
+    def _row(
+        self, fitted: LargeMarginDPP, ground_set: GroundSet, wanted: IntArray
+    ) -> list[float]:
+        ensemble = fitted.ensemble(ground_set)
+        row = [
+            metrics.f_score(ensemble.decode(decoder, random_state=0).indices, wanted)
+            for decoder in self.decoders
+        ]
+        if self.largest:
+            order = ranked(ensemble, np.arange(len(ground_set)), self.largest)
+            flags = as_indicator(wanted, len(ground_set))
+            row += f_of_first(flags, order, self.largest).tolist()
+        return row
 
     def family(
         self, omegas: Sequence[float], ground_sets: Any, subsets: Any, **others: Any
     ) -> OmegaFamily:
         """Learn a model for each omega."""
         return OmegaFamily.fit(self.model, omegas, ground_sets, subsets, **others)
-
-
-@dataclass(frozen=True, eq=False)
-class _FittedDPP:
-    model: LargeMarginDPP
-    decoders: Sequence[str | Decoder]
-    largest: int
-
-    def scores(
-        self, ground_sets: Sequence[GroundSet], wanted: Sequence[IntArray]
-    ) -> dict[Rule, FloatArray]:
-        """Return F-scores by decoder, then by the number of items."""
-        rows = []
-        for position, pair in enumerate(zip(ground_sets, wanted, strict=True)):
-            with naming(position):
-                rows.append(self._row(*pair))
-        rules = [Rule(decoder) for decoder in self.decoders]
-        rules += [Rule("greedy", k) for k in range(1, self.largest + 1)]
-        return dict(zip(rules, np.array(rows).T, strict=True))
-
-    def _row(self, ground_set: GroundSet, wanted: IntArray) -> list[float]:
-        ensemble = self.model.ensemble(ground_set)
-        row = [
-            metrics.f_score(ensemble.decode(decoder, random_state=0).indices, wanted)
-            for decoder in self.decoders
-        ]
-        order = ranked(ensemble, np.arange(len(ground_set)), self.largest)
-        if self.largest:
-            row += f_of_first(
-                is_wanted(ground_set, wanted), order, self.largest
-            ).tolist()
-        return row
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,13 +274,31 @@ class TwoStage:
     model: LargeMarginDPP
     name: str = "logistic regression"
 
-    def fit(self, examples: SharedExamples, part: int) -> _FittedTwoStage:
-        """Regress."""
-        direction = _regression(
-            [one.ground_set for one in examples],
-            [one.members for one in examples],
-        )
-        return _FittedTwoStage(direction, self.largest)
+    def fit(self, examples: SharedExamples, part: int) -> FloatArray:
+        """Return the direction of the regression."""
+        _, ground_sets, subsets, *_ = zip(*examples, strict=True)
+        return _regression(ground_sets, subsets)
+
+    def scores(
+        self,
+        fitted: FloatArray,
+        ground_sets: Sequence[GroundSet],
+        wanted: Sequence[IntArray],
+    ) -> dict[Rule, FloatArray]:
+        """Return F-scores by method and number of items."""
+        curves = np.empty((len(ORDERINGS), len(ground_sets), self.largest))
+        for place, ground_set in enumerate(ground_sets):
+            relevance = ground_set.quality @ fitted
+            features = embeddings_of(ground_set)
+            flags = as_indicator(wanted[place], len(ground_set))
+            for number, method in enumerate(ORDERINGS):
+                order = method(features, relevance, self.largest)
+                curves[number, place] = f_of_first(flags, order, self.largest)
+        return {
+            Rule(method, k + 1): curve
+            for method, table in zip(ORDERINGS, curves, strict=True)
+            for k, curve in enumerate(table.T)
+        }
 
     def family(
         self, omegas: Sequence[float], ground_sets: Any, subsets: Any, **others: Any
@@ -308,31 +320,6 @@ class TwoStage:
         return family
 
 
-@dataclass(frozen=True, eq=False)
-class _FittedTwoStage:
-    direction: FloatArray
-    largest: int
-
-    def scores(
-        self, ground_sets: Sequence[GroundSet], wanted: Sequence[IntArray]
-    ) -> dict[Rule, FloatArray]:
-        """Return F-scores by method and number of items."""
-        methods = ORDERINGS
-        curves = np.empty((len(methods), len(ground_sets), self.largest))
-        for place, ground_set in enumerate(ground_sets):
-            relevance = ground_set.quality @ self.direction
-            features = embeddings_of(ground_set)
-            flags = is_wanted(ground_set, wanted[place])
-            for number, method in enumerate(methods):
-                order = method(features, relevance, self.largest)
-                curves[number, place] = f_of_first(flags, order, self.largest)
-        return {
-            Rule(method, k + 1): curve
-            for method, table in zip(methods, curves, strict=True)
-            for k, curve in enumerate(table.T)
-        }
-
-
 def _regression(
     ground_sets: Sequence[GroundSet], subsets: Sequence[IntArray]
 ) -> FloatArray:
@@ -340,7 +327,8 @@ def _regression(
     from sklearn.linear_model import LogisticRegression  # slow to import
 
     X = np.concatenate([ground_set.quality for ground_set in ground_sets])
-    chosen = np.concatenate(list(map(is_wanted, ground_sets, subsets)))
+    flags = map(as_indicator, subsets, map(len, ground_sets))
+    chosen = np.concatenate(list(flags))
     scale = X.std(axis=0)
     scale[scale == 0.0] = 1.0
     if chosen.all() or not chosen.any():
@@ -348,10 +336,3 @@ def _regression(
     centred = (X - X.mean(axis=0)) / scale
     found = LogisticRegression(max_iter=1000).fit(centred, chosen)
     return np.asarray(found.coef_[0] / scale, dtype=np.float64)
-
-
-def is_wanted(ground_set: GroundSet, wanted: IntArray) -> BoolArray:
-    """Return a flag for every item."""
-    flags = np.zeros(len(ground_set), dtype=bool)
-    flags[wanted] = True
-    return flags
