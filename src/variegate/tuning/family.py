@@ -17,7 +17,6 @@ from variegate.estimator import AllAlikeWarning, DPPEstimator, LargeMarginDPP
 from variegate.files import models as model_files
 from variegate.files.model_format import MODELS
 from variegate.files.models import ModelFileError, Own
-from variegate.kernels import Kernel
 from variegate.learning.problem import SharedExamples
 from variegate.partitions.pairs import hold_pairs
 
@@ -36,7 +35,7 @@ def as_omegas(omega: Any) -> tuple[float, ...]:
 
 
 def outwards(omegas: Sequence[float]) -> tuple[float, list[list[float]]]:
-    """Return the omega nearest to 1, and those on either side, going away from it."""
+    """Return the omega nearest to 1, and the lower and higher ones by distance."""
     ordered = sorted(omegas)
     start = int(np.argmin(np.abs(np.log(ordered))))
     return ordered[start], [ordered[:start][::-1], ordered[start + 1 :]]
@@ -51,9 +50,9 @@ def fit_next(
     is_kept: bool = False,
     **fit_arguments: Any,
 ) -> LargeMarginDPP:
-    """Return ``model`` fitted for ``lam`` and ``omega`` from where it is.
+    """Return a copy of ``model`` fitted for ``lam`` and ``omega``, started from it.
 
-    What it learned is warned of only if it ``is_kept``, not a step on the way.
+    Warns of items that are all alike only if the fit ``is_kept``.
     """
     following = copy.copy(model)
     # Only the first fit of a walk has nothing to start from.
@@ -81,7 +80,7 @@ class OmegaFamily:
     omegas : tuple of float
         Sorted.
     models : tuple of LargeMarginDPP
-        One for each; a single one may be of another sort.
+        One for each; a single one may be of another class.
 
     Examples
     --------
@@ -126,7 +125,7 @@ class OmegaFamily:
         progress : callable, optional
             Called with "fitting" and the numbers of finished and of all fits.
         **fit_arguments
-            What else :meth:`variegate.LargeMarginDPP.fit` takes.
+            Further arguments of :meth:`variegate.LargeMarginDPP.fit`.
         """
         if not isinstance(estimator, LargeMarginDPP):
             raise ValueError(
@@ -161,22 +160,18 @@ class OmegaFamily:
             here = middle
             for omega in side:
                 here = learn(here, omega)
-        for model in fitted.values():
+        models = [fitted[omega] for omega in omegas]
+        for model in models:
             model.set_params(warm_start=estimator.warm_start, callback=None)
-        family = cls(omegas, tuple(fitted[omega] for omega in omegas))
-        family._warn_of_unfinished()
-        return family
-
-    def _warn_of_unfinished(self) -> None:
-        for omega, model in zip(self.omegas, self.models, strict=True):
             result = model.solver_result_
-            which = f"for omega {omega:g}, learning " if len(self.omegas) > 1 else ""
+            which = f"for omega {model.omega:g}, learning " if len(omegas) > 1 else ""
             if result.remedy:
                 warnings.warn(
                     f"{which}{result.status}. {result.remedy}",
                     ConvergenceWarning,
-                    stacklevel=3,
+                    stacklevel=2,
                 )
+        return cls(omegas, tuple(models))
 
     def resolve(self, omega: float | None, default: float = 1.0) -> float:
         """Return ``omega`` if it is in the range that was learned.
@@ -229,7 +224,7 @@ class OmegaFamily:
         features: str,
         n_features: int,
     ) -> OmegaFamily:
-        """Return the models of a file; ``features`` says what their weights are of."""
+        """Return the models of a file; ``features`` names their features in errors."""
         MODELS.check(document.get("models"), "models")
         entries = sorted(document["models"], key=lambda entry: float(entry["omega"]))
         models = tuple(
@@ -246,13 +241,12 @@ class OmegaFamily:
         omegas = tuple(float(entry["omega"]) for entry in entries)
         if len(set(omegas)) < len(omegas):
             raise ModelFileError("there are two models for one omega")
-        if len(models) > 1 and not all(isinstance(m, LargeMarginDPP) for m in models):
-            raise ModelFileError("a model without a kernel is the only one in a file")
-        if len(models) > 1 and len({_kernel_of(model) for model in models}) > 1:
-            raise ModelFileError("the models have different kernels")
+        if len(models) > 1:
+            if not all(isinstance(model, LargeMarginDPP) for model in models):
+                raise ModelFileError(
+                    "a model without a kernel is the only one in a file"
+                )
+            kernels = [model.kernel_ for model in models]
+            if len({(type(kernel), kernel.domain.size) for kernel in kernels}) > 1:
+                raise ModelFileError("the models have different kernels")
         return cls(omegas, models)
-
-
-def _kernel_of(model: LargeMarginDPP) -> tuple[type[Kernel], int]:
-    """Return the kind of kernel, which mixed models must share."""
-    return type(model.kernel_), model.kernel_.domain.size

@@ -1,4 +1,4 @@
-"""Fits on part of the data, judged on the rest, each started from its neighbour.
+"""Cross-validation in which each fit starts from its neighbour on the grid.
 
 A walk begins at the smallest lambda and at the omega nearest to 1, where problems are
 mild.  It goes up through the lambdas there, and from each of them outwards through the
@@ -9,7 +9,7 @@ it ends in the same minimum as the models it was chosen by.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,7 +22,6 @@ from variegate._typing import FloatArray, IntArray
 from variegate.decoding import MBR, Decoder, as_decoder
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import renumbering
-from variegate.learning.problem import SharedExamples
 from variegate.tuning.family import fit_next, outwards
 from variegate.tuning.held_out import SCORES, Fold, scores_of
 from variegate.tuning.path import OmegaPath, PathPoint
@@ -67,27 +66,29 @@ class Trial:
         return sum(bool(model.solver_result_.remedy) for model in self.models)
 
 
-def _walk(
-    model: LargeMarginDPP, fold: Fold, lams: Sequence[float], omegas: Sequence[float]
-) -> Iterator[tuple[tuple[float, float], LargeMarginDPP]]:
-    """Fit on a grid; for ``lam=0`` at one omega only, as it does not matter there."""
+#: Lambda and omega.
+Place = tuple[float, float]
+
+
+def _steps(
+    lams: Sequence[float], omegas: Sequence[float]
+) -> list[tuple[Place, Place | None]]:
+    """Return the places of a grid, each with the place that its fit starts from.
+
+    For ``lam=0`` at one omega only, as it does not matter there.
+    """
     middle, sides = outwards(omegas)
-    shared = fold.shared()
+    steps: list[tuple[Place, Place | None]] = []
+    root: Place | None = None
     for lam in sorted(lams):
-        model = _fit(model, fold, shared, lam, middle)
-        yield (lam, middle), model
+        steps.append(((lam, middle), root))
+        root = lam, middle
         for side in sides if lam > 0.0 else []:
-            here = model
+            start = root
             for omega in side:
-                here = _fit(here, fold, shared, lam, omega)
-                yield (lam, omega), here
-
-
-def _fit(
-    model: LargeMarginDPP, fold: Fold, shared: SharedExamples, lam: float, omega: float
-) -> LargeMarginDPP:
-    with renumbering(fold.learned):
-        return fit_next(model, shared, None, lam, omega)
+                steps.append(((lam, omega), start))
+                start = lam, omega
+    return steps
 
 
 def _judge(model: LargeMarginDPP, fold: Fold, scoring: Scoring) -> FloatArray:
@@ -101,24 +102,20 @@ def _judge(model: LargeMarginDPP, fold: Fold, scoring: Scoring) -> FloatArray:
     return np.array(rows, dtype=np.float64)
 
 
-def _grid_of_fold(
+def _fit_and_judge(
     model: LargeMarginDPP,
     fold: Fold,
-    lams: Sequence[float],
-    omegas: Sequence[float],
+    steps: Sequence[tuple[Place, Place | None]],
     scoring: Scoring,
-) -> list[tuple[tuple[float, float], LargeMarginDPP, FloatArray]]:
-    return [
-        (place, fitted, _judge(fitted, fold, scoring))
-        for place, fitted in _walk(model, fold, lams, omegas)
-    ]
-
-
-def _step_of_fold(
-    model: LargeMarginDPP, fold: Fold, lam: float, omega: float, scoring: Scoring
-) -> tuple[LargeMarginDPP, FloatArray]:
-    fitted = _fit(model, fold, fold.shared(), lam, omega)
-    return fitted, _judge(fitted, fold, scoring)
+) -> list[tuple[LargeMarginDPP, FloatArray]]:
+    """Fit on a fold at every place, by default from ``model``, and judge the fits."""
+    fitted: dict[Place | None, LargeMarginDPP] = {None: model}
+    shared, found = fold.shared(), []
+    for place, start in steps:
+        with renumbering(fold.learned):
+            fitted[place] = fit_next(fitted[start], shared, None, *place)
+        found.append((fitted[place], _judge(fitted[place], fold, scoring)))
+    return found
 
 
 def _on_one_thread(compute: Callable[..., Any], *arguments: Any) -> Any:
@@ -139,7 +136,7 @@ class CrossValidation:
     n_samples: int
     scoring: Scoring
     n_jobs: int | None
-    trials: dict[tuple[float, float], Trial] = field(default_factory=dict)
+    trials: dict[Place, Trial] = field(default_factory=dict)
 
     def run_grid(
         self,
@@ -150,11 +147,7 @@ class CrossValidation:
         """Try every lambda with every omega; ``callback`` counts folds."""
         model = copy.copy(self.model)
         model.set_params(decoder=self._quick_decoder())
-        arguments = [(model, fold, lams, omegas) for fold in self.folds]
-        results = self._on_folds(_grid_of_fold, arguments, callback)
-        for steps in zip(*results, strict=True):
-            places, models, scores = zip(*steps, strict=True)
-            self.trials[places[0]] = Trial(list(models), list(scores))
+        self._try([model] * len(self.folds), _steps(lams, omegas), callback)
         # With lambda 0 omega plays no part: one fit stands for all.
         middle, sides = outwards(omegas)
         for lam in lams:
@@ -167,16 +160,26 @@ class CrossValidation:
         known = self.omegas(lam)
         inwards = [o for o in known if abs(np.log(o)) <= abs(np.log(omega))]
         start = min(inwards or known, key=lambda o: abs(np.log(o / omega)))
-        pairs = zip(self.trials[lam, start].models, self.folds, strict=True)
-        results = self._on_folds(_step_of_fold, [(*pair, lam, omega) for pair in pairs])
-        fitted, scores = zip(*results, strict=True)
-        self.trials[lam, omega] = Trial(list(fitted), list(scores))
+        self._try(self.trials[lam, start].models, [((lam, omega), None)])
+
+    def _try(
+        self,
+        models: Sequence[LargeMarginDPP],
+        steps: Sequence[tuple[Place, Place | None]],
+        callback: Callable[[int, int], object] | None = None,
+    ) -> None:
+        """Add the trials of some places, each fold from its own model."""
+        arguments = [(*pair, steps) for pair in zip(models, self.folds, strict=True)]
+        results = self._on_folds(_fit_and_judge, arguments, callback)
+        for (place, _), trials in zip(steps, zip(*results, strict=True), strict=True):
+            fitted, scores = zip(*trials, strict=True)
+            self.trials[place] = Trial(list(fitted), list(scores))
 
     def decode_in_full(self, lam: float) -> None:
         """Judge the trials of one lambda again, with the decoder as it was given.
 
-        Fewer samples make for slightly smaller choices; what is promised of the model
-        should be measured with the decoder that it will have.
+        Fewer samples choose slightly fewer items, and reported scores should be those
+        of the final decoder.
         """
         decoder = self.model.decoder
         same = self._quick_decoder() == as_decoder(decoder)
@@ -199,10 +202,11 @@ class CrossValidation:
 
     def path(self, lam: float) -> OmegaPath:
         """Return the trials of one lambda."""
-        points = []
-        for omega in self.omegas(lam):
-            means, errors = self.summary(lam, omega)
-            points.append(PathPoint(omega, *means[:4].tolist(), *errors[:4].tolist()))
+        summaries = [(omega, *self.summary(lam, omega)) for omega in self.omegas(lam)]
+        points = [
+            PathPoint(omega, *means[:4].tolist(), *errors[:4].tolist())
+            for omega, means, errors in summaries
+        ]
         return OmegaPath(lam, tuple(points))
 
     def summary(self, lam: float, omega: float) -> tuple[FloatArray, FloatArray]:
