@@ -619,13 +619,13 @@ def test_a_checkpoint_without_a_folder_is_refused_at_once(data, tmp_path):
 def test_a_checkpoint_that_lacks_its_state_is_refused(data, tmp_path):
     path = interrupted(data, tmp_path / "run", quick(checkpoint_every=1))
     (state,) = stored_values(path)
-    del state["place"]
+    del state["run"]
     value = json.dumps(state).encode()
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(
             "UPDATE steps SET value = ?, checksum = ?", (value, zlib.crc32(value))
         )
-    with pytest.raises(CheckpointError, match="is damaged: KeyError 'place'"):
+    with pytest.raises(CheckpointError, match="is damaged: KeyError 'run'"):
         model_with(quick()).fit(pairs_of(data), checkpoint=path)
 
 

@@ -172,17 +172,18 @@ class MiniBatch:
             run = _Run(self, problem, start, seed, store)
             verdict = run.learn(callback)
             store.remove()
+        state, has_held_out = run.state, problem.has_held_out
         return SolverResult(
-            run.best if problem.has_held_out else run.adam.average,
-            run.best_objective if problem.has_held_out else run.running.mean,
+            state.best if has_held_out else run.adam.average,
+            state.best_objective if has_held_out else state.mean,
             *verdict,
             n_iterations=run.adam.n_steps,
             n_evaluations=run.adam.n_steps,
-            history=run.history,
+            history=state.history,
         )
 
     def _described(self, problem: BatchedProblem, seed: int | None) -> dict[str, Any]:
-        """Return what tells this run from others, as plain values."""
+        """Return plain values that differ from those of another run."""
         run = asdict(self) | {"seed": seed, **problem.description()}
         # How often a file is written changes nothing in the answer.
         del run["checkpoint_every"]
@@ -190,55 +191,55 @@ class MiniBatch:
 
 
 @dataclass
-class _Place:
-    """How far a run got: what is done of the pass, of its block, and in all."""
+class _State:
+    """The values that a run resumes from, besides the state of Adam.
 
+    ``epoch``, ``block`` and ``batch`` count the finished passes, blocks of the pass and
+    batches of the block; ``running`` is a mean over about the last report's batches,
+    times ``weight``.
+    """
+
+    order: int
+    best: FloatArray
     epoch: int = 0
     block: int = 0
     batch: int = 0
     n_seen: int = 0
-
-
-@dataclass
-class _Averaged:
-    """A running mean over about ``length`` values."""
-
-    length: int
-    total: float = 0.0
+    running: float = 0.0
     weight: float = 0.0
+    best_objective: float = np.inf
+    n_worse: int = 0
+    history: list[Step] = field(default_factory=list)
 
-    def add(self, value: float) -> None:
-        keep = 1.0 - 1.0 / self.length
-        self.total = keep * self.total + (1.0 - keep) * value
+    def add(self, value: float, length: int) -> None:
+        """Bring the running mean over about ``length`` values up to date."""
+        keep = 1.0 - 1.0 / length
+        self.running = keep * self.running + (1.0 - keep) * value
         self.weight = keep * self.weight + (1.0 - keep)
 
     @property
     def mean(self) -> float:
-        return self.total / self.weight
+        """The running mean of the objective."""
+        return self.running / self.weight
 
 
 @dataclass(eq=False)
 class _Run:
-    """One run of the solver: its state, and how it goes on."""
+    """One run of the solver."""
 
     settings: MiniBatch
     problem: BatchedProblem
     start: FloatArray
     seed: int | None
     store: RunStore
-    place: _Place = field(default_factory=_Place)
-    history: list[Step] = field(default_factory=list)
-    best_objective: float = np.inf
-    n_worse: int = 0
 
     def __post_init__(self) -> None:
         self.adam = Adam.at(self.problem.space, self.start)
-        self.best = self.start
-        self.running = _Averaged(self.settings.report_every)
         # Without a seed the order is random, but a run that resumes must know it.
-        self.order = secrets.randbits(63) if self.seed is None else self.seed
-        if (state := self.store.get("state")) is not None:
-            self._restore(state)
+        order = secrets.randbits(63) if self.seed is None else self.seed
+        self.state = _State(order, self.start)
+        if (stored := self.store.get("state")) is not None:
+            self._restore(stored)
 
     # Learning ---------------------------------------------------------------------
 
@@ -246,13 +247,13 @@ class _Run:
         settings, adam = self.settings, self.adam
         for problem, size in self._batches():
             value = adam.step(problem, settings.learning_rate, settings.decay_steps)
-            self.running.add(value)
-            self.place.n_seen += size
+            self.state.add(value, settings.report_every)
+            self.state.n_seen += size
             if adam.n_steps % settings.report_every == 0:
                 verdict = self._report(callback)
                 if verdict is not None:
                     return verdict
-            if adam.n_steps % settings.checkpoint_every == 0:
+            if adam.n_steps % settings.checkpoint_every == 0 and self.store.path:
                 self._save()
         unreported = adam.n_steps % settings.report_every
         return (self._report(callback) if unreported else None) or Verdict(
@@ -270,18 +271,17 @@ class _Run:
         return (
             "That is too little to learn much: a batch holds all of the data. Lower "
             f"batch_size (now {settings.batch_size or _BATCH_SIZE}), raise n_epochs, "
-            "or use "
-            'solver="lbfgs"'
+            'or use solver="lbfgs"'
         )
 
     def _batches(self) -> Iterator[tuple[Problem, int]]:
-        """Yield batches from the present place on, moving it along."""
-        settings, place = self.settings, self.place
+        """Yield the next batches with their sizes, and count them."""
+        settings, place = self.settings, self.state
         batch_size = settings.batch_size or _BATCH_SIZE
         buffer_size = settings.buffer_size or 8 * batch_size
         while place.epoch < settings.n_epochs:
             for block in self.problem.blocks(buffer_size, place.block):
-                rng = np.random.default_rng([self.order, place.epoch, place.block])
+                rng = np.random.default_rng([place.order, place.epoch, place.block])
                 order = rng.permutation(len(block))
                 # Batches of nearly equal size: a last one of two pairs would be noise.
                 n_batches = max(1, round(len(block) / batch_size))
@@ -301,26 +301,20 @@ class _Run:
 
     def _report(self, callback: Callback | None) -> Verdict | None:
         """Judge the average, tell the callback; return a verdict if that is the end."""
-        expected_f: float | None = None
-        objective = self.running.mean
+        state, expected_f = self.state, None
+        objective = state.mean
         if self.problem.has_held_out:
             objective, expected_f = self.problem.judge(self.adam.average)
-            if objective < self.best_objective:
-                self.best_objective, self.n_worse = objective, 0
-                self.best = self.adam.average
-            else:
-                self.n_worse += 1
-        step = Step(
-            self.adam.n_steps,
-            objective,
-            self.adam.gradient_norm,
-            self.place.n_seen,
-            expected_f,
-        )
-        self.history.append(step)
+            state.n_worse += 1
+            if objective < state.best_objective:
+                state.best_objective, state.n_worse = objective, 0
+                state.best = self.adam.average
+        n_steps, norm = self.adam.n_steps, self.adam.gradient_norm
+        step = Step(n_steps, objective, norm, state.n_seen, expected_f)
+        state.history.append(step)
         if wants_to_stop(callback, step):
             return stopped_by_callback()
-        if self.n_worse == self.settings.patience:
+        if state.n_worse == self.settings.patience:
             return Verdict(
                 Stop.EARLY,
                 f"stopped early: the objective on held-out data has not fallen for "
@@ -333,34 +327,17 @@ class _Run:
     # Resuming ---------------------------------------------------------------------
 
     def _save(self) -> None:
-        if self.store.path is None:
-            return
-        state = {
-            "order": self.order,
-            "adam": self.adam.state(),
-            "place": asdict(self.place),
-            "running": asdict(self.running),
-            "best": self.best.tolist(),
-            "best_objective": (
-                self.best_objective if np.isfinite(self.best_objective) else None
-            ),
-            "n_worse": self.n_worse,
-            "history": [list(step) for step in self.history],
-        }
-        self.store.put("state", json.dumps(state).encode())
+        state = vars(self.state) | {"best": self.state.best.tolist()}
+        content = {"adam": self.adam.state(), "run": state}
+        self.store.put("state", json.dumps(content).encode())
 
     def _restore(self, stored: bytes) -> None:
         try:
-            state = json.loads(stored)
-            self.order = int(state["order"])
-            self.adam = Adam.from_state(state["adam"])
-            self.place = _Place(**state["place"])
-            self.running = _Averaged(**state["running"])
-            self.best = np.array(state["best"], dtype=np.float64)
-            if state["best_objective"] is not None:
-                self.best_objective = float(state["best_objective"])
-            self.n_worse = int(state["n_worse"])
-            self.history = [Step(*step) for step in state["history"]]
+            content = json.loads(stored)
+            self.adam = Adam.from_state(content["adam"])
+            self.state = _State(**content["run"])
+            self.state.best = np.array(self.state.best, dtype=np.float64)
+            self.state.history = [Step(*step) for step in self.state.history]
         except (KeyError, TypeError, ValueError) as error:
             raise CheckpointError(
                 f"{self.store.path} is damaged: {type(error).__name__} {error}"

@@ -1,4 +1,4 @@
-"""Which lambda and omega, given what they do on held-out data."""
+"""Choose lambda and omega by their scores on held-out data."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ import numpy as np
 
 from variegate.tuning.family import outwards
 from variegate.tuning.folds import CrossValidation
-from variegate.tuning.path import Crossing
 
 logger = logging.getLogger(__name__)
 
-#: How near to a target is near enough: about half of what 300 ground sets can tell.
+#: Distance at which a target is met: half the standard error of 300 ground sets.
 TOLERANCE = 0.005
-#: Further omegas between two of the grid; then what is nearest is taken.
+#: Further omegas between two of the grid; then the nearest is taken.
 MAX_REFINEMENTS = 6
 #: How often the grid is made longer when a target is beyond its end.
 MAX_EXTENSIONS = 3
 
 
 class TargetNotReachedWarning(UserWarning):
-    """No lambda and omega gave the recall or the precision that was asked for."""
+    """No lambda and omega gave the target recall or precision."""
 
 
 def best_pair(trials: CrossValidation) -> tuple[float, float]:
@@ -43,29 +42,23 @@ def pair_for_target(
     trials: CrossValidation, lams: Sequence[float], name: str, value: float
 ) -> tuple[float, float]:
     """Return the pair that meets a target, and has the best other score there."""
-    crossings = _crossings(trials, lams, name, value)
-    for _ in range(MAX_EXTENSIONS):
+    for attempt in range(MAX_EXTENSIONS + 1):
+        crossings = [
+            (lam, crossing)
+            for lam in lams
+            for crossing in trials.path(lam).crossings(name, value, TOLERANCE)
+        ]
         if crossings:
             break
-        _extend(trials, lams, name, value)
-        crossings = _crossings(trials, lams, name, value)
+        if attempt < MAX_EXTENSIONS:
+            _extend(trials, lams, name, value)
     crossings.sort(key=lambda found: (-found[1].other, found[0]))
     for lam in dict.fromkeys(lam for lam, _ in crossings):
-        # With all samples, a short path may just miss what it passed with a few.
+        # With all samples, a short path may just miss what it passed with few.
         trials.decode_in_full(lam)
         if trials.path(lam).crossings(name, value, TOLERANCE):
             return lam, refine(trials, lam, name, value)
     return _nearest_pair(trials, lams, name, value)
-
-
-def _crossings(
-    trials: CrossValidation, lams: Sequence[float], name: str, value: float
-) -> list[tuple[float, Crossing]]:
-    return [
-        (lam, crossing)
-        for lam in lams
-        for crossing in trials.path(lam).crossings(name, value, TOLERANCE)
-    ]
 
 
 def _extend(
@@ -116,7 +109,7 @@ def _nearest_pair(
 
 
 def refine(trials: CrossValidation, lam: float, name: str, value: float) -> float:
-    """Return an omega where held-out ``name`` is as asked, fitting between others."""
+    """Return an omega where held-out ``name`` meets the target, fitting new ones."""
     if lam == 0.0:
         return outwards(trials.omegas(lam))[0]
     for attempt in range(MAX_REFINEMENTS + 1):
@@ -134,5 +127,5 @@ def refine(trials: CrossValidation, lam: float, name: str, value: float) -> floa
             middle = float(np.sqrt(best.low * best.high))
             trials.run(lam, middle if attempt % 3 == 2 else best.omega)
             logger.info("refined:\n%s", path)
-    # The path jumps over the target: better too much of what was asked for.
+    # The path jumps over the target: rather above it than below.
     return max(gaps, key=lambda omega: float(reached[omega]))

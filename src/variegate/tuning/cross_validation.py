@@ -24,10 +24,7 @@ from variegate.estimator.base import LearnedDisplay
 from variegate.ground_set import GroundSet, check_ground_sets, check_subsets
 from variegate.learning.problem import SharedExamples
 from variegate.report.notebook import card
-from variegate.tuning.choice import (
-    best_pair,
-    pair_for_target,
-)
+from variegate.tuning.choice import best_pair, pair_for_target
 from variegate.tuning.family import fit_next, outwards
 from variegate.tuning.folds import CrossValidation
 from variegate.tuning.held_out import Fold
@@ -58,8 +55,8 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         The number of folds, a scikit-learn splitter, or pairs of arrays of positions to
         learn from and to judge by.
     scoring : "f" or callable, default="f"
-        What is best without a target: the mean F-score, or the mean of a function of a
-        chosen and a wanted subset.
+        The score to maximize without a target: the mean F-score, or the mean of a
+        function of a chosen and a wanted subset.
     target_precision, target_recall : float, optional
         Mean precision or recall on new ground sets to aim at; between 0 and 1, one of
         the two.
@@ -73,10 +70,9 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
     refit : bool, default=True
         Whether to learn from all of the data in the end.
     callback : callable, optional
-        Called with the numbers of folds that are done and of all, while the grid is
-        compared.
+        Called with the numbers of finished and of all folds while the grid is compared.
     verbose : bool, default=False
-        Whether to say that on standard error.
+        Whether to print these numbers on standard error.
 
     Attributes
     ----------
@@ -166,7 +162,7 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         rng = generator(self.random_state)
         fold_seed, model_seed = (int(seed) for seed in rng.integers(2**31, size=2))
         folds = self._folds(ground_sets, members, groups, fold_seed)
-        base = LargeMarginDPP() if self.estimator is None else clone(self.estimator)
+        base = clone(self.estimator or LargeMarginDPP())
         if not isinstance(base.random_state, Integral):
             base.set_params(random_state=model_seed)
         scoring = metrics.f_score if self.scoring == "f" else self.scoring
@@ -210,14 +206,13 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         members: list[IntArray],
         omegas: Sequence[float],
     ) -> LargeMarginDPP:
-        """Fit on all data, by the way that the fits on the folds have taken."""
+        """Fit on all data, along the path that the fits on the folds took."""
+        best = self.best_lam_, self.best_omega_
         middle, sides = outwards(omegas)
-        low, high = sorted((middle, self.best_omega_))
-        between = [o for side in sides for o in side if low < o < high]
-        steps = [(lam, middle) for lam in self.paths_ if lam <= self.best_lam_]
-        steps += [(self.best_lam_, omega) for omega in between]
-        if steps[-1] != (self.best_lam_, self.best_omega_):
-            steps.append((self.best_lam_, self.best_omega_))
+        low, high = sorted((middle, best[1]))
+        steps = [(lam, middle) for lam in self.paths_ if lam <= best[0]]
+        steps += [(best[0], o) for side in sides for o in side if low < o < high]
+        steps += [best] * (steps[-1] != best)
         model, shared = base, SharedExamples(ground_sets, members)
         for step in steps:
             model = fit_next(model, shared, None, *step, step == steps[-1])
@@ -226,7 +221,7 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
             warnings.warn(
                 f"{result.status}. {result.remedy}", ConvergenceWarning, stacklevel=3
             )
-        given = LargeMarginDPP() if self.estimator is None else self.estimator
+        given = self.estimator or LargeMarginDPP()
         seed = given.random_state
         if seed is None and self.random_state is not None:
             seed = base.random_state
@@ -243,7 +238,7 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
                 raise ValueError(f"{len(groups)} groups for {n} ground sets")
             labels = np.unique(np.asarray(groups), return_inverse=True)[1]
         return [
-            Fold.of(ground_sets, members, train, held_out, labels)
+            Fold(ground_sets, members, train, held_out, labels[held_out])
             for train, held_out in _splits(self.cv, labels, groups is not None, seed)
         ]
 

@@ -1,4 +1,4 @@
-"""Held-out ground sets: what to learn from, what to judge by, and scores."""
+"""Folds of ground sets, and scores on held-out ones."""
 
 from __future__ import annotations
 
@@ -29,44 +29,35 @@ def scores_of(chosen: Any, wanted: Any) -> tuple[float, float, float, float]:
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Positions of ground sets to learn from and of held-out ones, with the data.
+    """Data, and the positions of ground sets to learn from and of held-out ones.
 
-    ``units`` numbers what counts as independent among the held-out ground sets: these
+    ``units`` numbers the independent ones among the held-out ground sets: these
     themselves, or the groups that they belong to.
     """
 
+    ground_sets: Sequence[GroundSet]
+    subsets: Sequence[IntArray]
     learned: IntArray
     held_out: IntArray
-    ground_sets: list[GroundSet]
-    subsets: list[IntArray]
-    judged: list[GroundSet]
-    wanted: list[IntArray]
     units: IntArray
 
-    @classmethod
-    def of(
-        cls,
-        ground_sets: Sequence[GroundSet],
-        subsets: Sequence[IntArray],
-        learned: IntArray,
-        held_out: IntArray,
-        labels: IntArray | None = None,
-    ) -> Fold:
-        """Take both parts from all data; ``labels`` are those of groups."""
-        return cls(
-            learned,
-            held_out,
-            [ground_sets[i] for i in learned],
-            [subsets[i] for i in learned],
-            [ground_sets[i] for i in held_out],
-            [subsets[i] for i in held_out],
-            held_out if labels is None else labels[held_out],
-        )
+    @property
+    def judged(self) -> list[GroundSet]:
+        """The held-out ground sets."""
+        return [self.ground_sets[position] for position in self.held_out]
+
+    @property
+    def wanted(self) -> list[IntArray]:
+        """Their wanted subsets."""
+        return [self.subsets[position] for position in self.held_out]
 
     def shared(self) -> SharedExamples:
         """Return the examples to learn from, for several fits."""
         with renumbering(self.learned):
-            return SharedExamples(self.ground_sets, self.subsets)
+            return SharedExamples(
+                [self.ground_sets[position] for position in self.learned],
+                [self.subsets[position] for position in self.learned],
+            )
 
 
 def paired(first: FloatArray, second: FloatArray) -> tuple[float, float]:

@@ -149,8 +149,9 @@ class Race:
         order = np.random.default_rng(self.seed).permutation(n_sets)
         pieces = np.array_split(order, min(self.n_parts, n_sets))
         self.parts = [
-            Fold.of(self.ground_sets, self.subsets, np.setdiff1d(order, piece), piece)
+            Fold(self.ground_sets, self.subsets, rest, piece, piece)
             for piece in map(np.sort, pieces)
+            for rest in [np.setdiff1d(order, piece)]
         ]
 
     def run(
