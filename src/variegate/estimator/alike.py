@@ -13,14 +13,13 @@ from variegate.kernels import Kernel
 from variegate.kernels.domains import Simplex
 from variegate.learning.examples import Example
 
-#: Even the two least alike items of a ground set are so similar, on average over sets.
-#: All weight on the widest Gaussian of the default ladder is not enough: it has two
-#: items at the median distance at exp(-1/64) = 0.984 and the least alike below that (at
-#: twice the median, 0.94), and copies are still told from the rest.  The Gaussians of
-#: the paper's figure 1c, which lose to the true similarity, get there (0.983).
+#: The mean, over ground sets, of the smallest similarity of two items to warn from.
+#: All weight on the widest Gaussian of the default ladder stays below: items at the
+#: median distance have exp(-1/64) = 0.984, at twice that distance 0.94.  The Gaussians
+#: of the paper's figure 1c, which lose to the true similarity, reach it (0.983).
 _ALIKE = 0.98
 
-#: What is looked at: so many ground sets at most, and so many pairs of items in all.
+#: The largest numbers of ground sets, and of pairs of items, that are read.
 _GROUND_SETS = 50
 _PAIRS = 2_000_000
 
@@ -34,7 +33,7 @@ def warn_if_all_alike(
 ) -> None:
     """Warn if the similarity of the examples' items is nearly 1 throughout.
 
-    Not of a kernel that has nothing to learn: it is what its user wants.
+    A kernel without free parameters is the user's choice and gives no warning.
     """
     n_free = kernel.domain.size - isinstance(kernel.domain, Simplex)
     if n_free < 1:

@@ -65,8 +65,7 @@ def weights_html(theta: FloatArray, intercept: float, kernel: Any, status: str) 
 class DPPEstimator(BaseEstimator):  # type: ignore[misc]
     """An estimator that makes a determinantal point process of each ground set.
 
-    A subclass says how (``_ensemble``, ``_log_quality``), which attribute tells that it
-    is fitted, and what a file holds of it (``encode``).
+    A subclass defines the abstract methods and the attribute of fitted estimators.
     """
 
     #: The attribute that a fitted estimator has.
@@ -89,7 +88,7 @@ class DPPEstimator(BaseEstimator):  # type: ignore[misc]
 
     @abstractmethod
     def _check_parameters(self) -> None:
-        """Refuse settings that cannot be."""
+        """Refuse invalid parameters."""
 
     @abstractmethod
     def encode(self) -> dict[str, Any]:
@@ -136,8 +135,7 @@ class DPPEstimator(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"order must be 'number' or 'importance', got {order!r}")
         ground_sets = check_ground_sets(ground_sets)
         decoder = as_decoder(self.decoder)
-        # The same numbers for every ground set: what is chosen from one does not
-        # depend on which others are in the list.
+        # The same numbers for every ground set: a choice does not depend on the others.
         seed = int(generator(self.random_state).integers(2**63))
         chosen = Subsets()
         for position, ground_set in enumerate(ground_sets):

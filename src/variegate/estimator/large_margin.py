@@ -1,4 +1,4 @@
-"""The estimator: learn from selections, then select."""
+"""``LargeMarginDPP``: learn from selections, then select."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from variegate.decoding import Decoder, as_decoder
 from variegate.ensemble import LEnsemble
 from variegate.estimator.alike import warn_if_all_alike
 from variegate.estimator.base import DPPEstimator, LearnedDisplay, weights_html
-from variegate.estimator.learner import Learner
+from variegate.estimator.learner import AdamState, Learner
 from variegate.files import models as model_files
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, MultipleKernel
@@ -30,7 +30,6 @@ from variegate.partitions.examples import PartitionedExamples
 from variegate.partitions.pairs import PairPartitions, hold_pairs
 from variegate.partitions.partition import Source
 from variegate.solvers import Callback, SolverResult, Step, as_solver
-from variegate.solvers.adam import Adam
 
 
 class LargeMarginDPP(LearnedDisplay, DPPEstimator):
@@ -94,7 +93,7 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
         By default one thread, with BLAS as it is configured; with a ``device``,
         nothing.
     verbose : bool, default=False
-        Whether to say on standard error how far learning has come.
+        Whether to print progress on standard error.
     device : None, "auto", "cpu", "cuda" or "cuda:1", default=None
         Where learning computes.  None: the CPU, by NumPy and compiled code.  Anything
         else needs PyTorch (``pip install 'variegate[torch]'``): a GPU, the first or by
@@ -271,12 +270,12 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
     def partial_fit(
         self, ground_sets: Sequence[GroundSet], subsets: Sequence[Any], n_steps: int = 1
     ) -> Self:
-        """Learn a little more, from one batch.
+        """Learn from one more batch.
 
         Takes steps of Adam with the rate of ``solver``, where that is a ``MiniBatch``.
-        The first call settles the kernel and the scale of things by its batch, so let
-        it be a typical one; after ``fit`` or ``load``, it goes on from what was
-        learned.
+        The first call fits the kernel and the scale of features to its batch, so let
+        it be a typical one; after ``fit`` or ``load``, it resumes from the fitted
+        parameters.
 
         Parameters
         ----------
@@ -292,21 +291,21 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
         self._check_parameters()
         check_count("n_steps", n_steps)
         examples = check_examples(ground_sets, subsets, self.omega)
-        learner = Learner(self, warm=True, n_jobs=self.n_jobs)
         if hasattr(self, "theta_"):
             self._check_n_features(examples[0].ground_set.n_features)
-        learned, optimizer = learner.take_steps(
-            examples, n_steps, getattr(self, "_optimizer", None)
+        state = getattr(self, "_optimizer", None)
+        learned, optimizer = Learner(self, warm=True).take_steps(
+            examples, n_steps, state
         )
         self._set_fitted(*learned)
-        self._optimizer: tuple[Adam, FloatArray, FloatArray] = optimizer
+        self._optimizer: AdamState = optimizer
         return self
 
     def _set_fitted(
         self, kernel: Kernel, parts: dict[str, FloatArray], result: SolverResult
     ) -> Self:
-        """Take what was learned, now or in the model that a file holds."""
-        if hasattr(self, "_optimizer"):  # partial_fit goes on from these numbers
+        """Set the attributes of a fitted model, after a fit or from a file."""
+        if hasattr(self, "_optimizer"):  # the state of earlier parameters
             del self._optimizer
         self.kernel_ = kernel
         self.theta_: FloatArray = parts["theta"]

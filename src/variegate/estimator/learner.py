@@ -1,4 +1,4 @@
-"""From examples to parameters: the problem, where to start, the solver."""
+"""Learn the parameters of a model: problem, starts and solver."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from variegate.solvers.adam import Adam
 if TYPE_CHECKING:
     from variegate.estimator.large_margin import LargeMarginDPP
 
-#: From a problem, a start and a callback to where a solver ended.
+#: The ``solve`` of a solver.
 Solve = Callable[[Any, FloatArray, Callback | None], SolverResult]
 
 
@@ -52,20 +52,24 @@ class Solution(NamedTuple):
     parts: dict[str, FloatArray]
     result: SolverResult
 
-    @classmethod
-    def of(
-        cls, problem: LearningProblem | BatchedProblem, result: SolverResult
-    ) -> Solution:
-        """Read the solution of a problem."""
-        parts = problem.space.unpack(result.parameters)
-        parts["intercept"] = parts["intercept"] - problem.center @ parts["theta"]
-        return cls(problem.kernel, parts, result)
+
+#: The state of Adam, with the center and scale of the features in its coordinates.
+AdamState = tuple[Adam, FloatArray, FloatArray]
+
+
+def _solution(
+    problem: LearningProblem | BatchedProblem, result: SolverResult
+) -> Solution:
+    """Return the solution of a problem."""
+    parts = problem.space.unpack(result.parameters)
+    parts["intercept"] = parts["intercept"] - problem.center @ parts["theta"]
+    return Solution(problem.kernel, parts, result)
 
 
 class Learner:
-    """How a model learns, as its parameters say.
+    """Learns by the parameters of a model.
 
-    ``warm`` starts from what the model has learned, where it fits; ``n_jobs`` are the
+    ``warm`` starts from the fitted parameters, where they fit; ``n_jobs`` are the
     threads for examples in memory.
     """
 
@@ -75,6 +79,7 @@ class Learner:
         self.model = model
         self.loss = LargeMarginLoss(model.lam)
         self.n_jobs = n_jobs and effective_n_jobs(n_jobs)
+        self.device = device_named(model.device)
         self.solver = as_solver(model.solver, model.max_iter, model.tol)
         self.known: dict[str, FloatArray] | None = None
         if warm and hasattr(model, "theta_"):
@@ -88,11 +93,10 @@ class Learner:
         kernel = self.model.kernel
         return MultipleKernel() if kernel is None else clone(kernel)
 
-    def _settings(self) -> dict[str, Any]:
-        """Return the options that all problems in memory share."""
+    def _options(self) -> dict[str, Any]:
+        """Return the options that all problems share."""
         names = ("fit_intercept", "l2", "jitter")
-        given = {name: getattr(self.model, name) for name in names}
-        return given | {"device": device_named(self.model.device)}
+        return {name: getattr(self.model, name) for name in names}
 
     def learn(
         self,
@@ -113,34 +117,29 @@ class Learner:
             raise ValueError(
                 'validation and checkpoint are for solver="minibatch" or MiniBatch(...)'
             )
-        return self._learn_in_memory(examples)
-
-    def _learn_in_memory(self, examples: list[Example]) -> Solution:
-        """Learn from all examples at once, from every start; keep the best."""
         problem = self._problem(examples)
         rng = generator(self.model.random_state)
         return self._best([self.solver.solve], problem, self._starts(problem, rng))
 
     def _problem(self, examples: list[Example]) -> LearningProblem:
         """Return the objective of examples in memory, its kernel settled by them."""
-        settings = self._settings()
-        kernel, omega = self._kernel(), self.model.omega
+        kernel, omega, options = self._kernel(), self.model.omega, self._options()
         if isinstance(examples, SharedExamples):
-            if settings["device"] is None:
-                del settings["device"]
+            if self.device is None:
                 return examples.problem(
-                    kernel, self.loss, omega, n_jobs=self.n_jobs, **settings
+                    kernel, self.loss, omega, n_jobs=self.n_jobs, **options
                 )
             examples = examples.weighed(omega)
         kernel.fit([example.ground_set for example in examples])
-        return problem_of(examples, kernel, self.loss, n_jobs=self.n_jobs, **settings)
+        options |= {"n_jobs": self.n_jobs, "device": self.device}
+        return problem_of(examples, kernel, self.loss, **options)
 
     def _learn_from_partitions(
         self, examples: PartitionedExamples, checkpoint: str | Path | None
     ) -> Solution:
-        """Learn from all examples at once, wherever they are."""
+        """Learn from the examples of all partitions at once."""
         model = self.model
-        if device_named(model.device) is not None:
+        if self.device is not None:
             raise ValueError(
                 f"device={model.device!r} is for data in memory: partitions are "
                 "learned from on CPUs, leave it out"
@@ -153,18 +152,12 @@ class Learner:
             if seed is None:  # a run that resumes must know it
                 draw = lambda: str(secrets.randbits(63)).encode()  # noqa: E731
                 seed = int(store.remember("seed", draw))
+            kernel = examples.settle(self._kernel())
             problem = PartitionedProblem(
-                examples,
-                examples.settle(self._kernel()),
-                self.loss,
-                omega=model.omega,
-                fit_intercept=model.fit_intercept,
-                l2=model.l2,
-                jitter=model.jitter,
+                examples, kernel, self.loss, omega=model.omega, **self._options()
             )
             starts = self._starts(problem, generator(seed))
-            stages = self._stages(examples, seed)
-            learned = self._best(stages, problem, starts)
+            learned = self._best(self._stages(examples, seed), problem, starts)
         finally:
             if checkpoint is not None:
                 store.close()
@@ -173,7 +166,7 @@ class Learner:
         return learned
 
     def _stages(self, examples: PartitionedExamples, seed: Any) -> list[Solve]:
-        """Return the solvers, each of which starts where the one before it ended."""
+        """Return the solvers, each started from the result of the one before it."""
         n_passes = examples.first_passes
         if n_passes is None:
             n_passes = int(len(examples) > VERY_MANY)
@@ -215,7 +208,7 @@ class Learner:
             warnings.warn(
                 f"{best.status}. {best.remedy}", ConvergenceWarning, stacklevel=5
             )
-        return Solution.of(problem, best)
+        return _solution(problem, best)
 
     def _learn_in_batches(
         self,
@@ -234,9 +227,10 @@ class Learner:
             examples,
             self._kernel(),
             self.loss,
-            validation=self._judged(validation),
+            validation=self._validation_examples(validation),
             n_held_out=solver.n_to_hold_out(len(examples)),
-            **self._settings(),
+            device=self.device,
+            **self._options(),
         )
         seed = None
         if self.model.random_state is not None:
@@ -246,20 +240,19 @@ class Learner:
 
     def _callback(self) -> Callback | None:
         """Return the callback of the model, which also prints if it is verbose."""
-        given = self.model.callback
+        callback: Callback | None = self.model.callback
         if not self.model.verbose:
-            return given
-        tell = ProgressPrinter(type(self.model).__name__)
+            return callback
+        printer = ProgressPrinter(type(self.model).__name__)
 
         def printing(step: Step) -> object:
             seen = "" if step.n_seen is None else f", {step.n_seen:,} pairs"
-            tell(f"step {step.iteration}{seen}, objective {step.objective:.6g}")
-            return None if given is None else given(step)
+            printer(f"step {step.iteration}{seen}, objective {step.objective:.6g}")
+            return None if callback is None else callback(step)
 
         return printing
 
-    def _judged(self, validation: Any) -> Sequence[Example]:
-        """Return the examples to judge by, if any are given."""
+    def _validation_examples(self, validation: Any) -> Sequence[Example]:
         if validation is None:
             return ()
         if self.solver.validation_fraction or self.solver.n_validation:
@@ -279,13 +272,9 @@ class Learner:
         self,
         examples: list[Example],
         n_steps: int,
-        optimizer: tuple[Adam, FloatArray, FloatArray] | None,
-    ) -> tuple[Solution, tuple[Adam, FloatArray, FloatArray]]:
-        """Take steps on one batch; return the state to resume from as well.
-
-        That is the state of Adam, and the center and scale of the features in its
-        coordinates.
-        """
+        optimizer: AdamState | None,
+    ) -> tuple[Solution, AdamState]:
+        """Take steps on one batch; return the state to resume from as well."""
         settings = self.solver if isinstance(self.solver, MiniBatch) else MiniBatch()
         settings.check()
         problem = BatchedProblem(
@@ -293,7 +282,8 @@ class Learner:
             self._kernel() if self.known is None else self.model.kernel_,
             self.loss,
             fit_kernel=self.known is None,
-            **self._settings(),
+            device=self.device,
+            **self._options(),
         )
         n_free = len(problem.space.to_free(problem.space.center()))
         if optimizer is None or len(optimizer[0].free) != n_free:
@@ -304,8 +294,8 @@ class Learner:
         batch = problem.batch(examples)
         for _ in range(n_steps):
             value = adam.step(batch, settings.learning_rate, settings.decay_steps)
-        kept = (adam, problem.center, problem.scale)
-        return Solution.of(problem, adam.result(value)), kept
+        state = adam, problem.center, problem.scale
+        return _solution(problem, adam.result(value)), state
 
     def _first_start(self, problem: LearningProblem | BatchedProblem) -> FloatArray:
         space = problem.space
@@ -332,7 +322,7 @@ class Learner:
 
 
 def _described(model: LargeMarginDPP) -> dict[str, Any]:
-    """Return, as plain values, the settings that tell one run from another."""
+    """Return the settings of a run as plain values."""
     names = ("lam", "omega", "fit_intercept", "l2", "jitter", "max_iter", "tol")
     settings = {name: getattr(model, name) for name in (*names, "n_starts")}
     seed, kernel = model.random_state, model.kernel
