@@ -20,13 +20,13 @@ _MAX_ITEMS = 20
 
 @dataclass(frozen=True, eq=False)
 class SyntheticData:
-    """Ground sets with their most diverse subsets, as seen through noise.
+    """Ground sets with their most diverse subsets, with and without noise.
 
     Attributes
     ----------
     ground_sets : list of GroundSet
     subsets : list of sorted item numbers
-        What a learner gets to see.
+        The noisy subsets to learn from.
     clean_subsets : list of sorted item numbers
         The most probable subsets under the true model.
     theta : array of shape (n_features,)
@@ -79,7 +79,12 @@ def make_synthetic(
     >>> len(data.ground_sets), len(data.ground_sets[0])
     (3, 10)
     """
-    _check_numbers(n_sets, n_items, n_features, noise)
+    if n_sets < 1 or n_features < 1:
+        raise ValueError("n_sets and n_features must be at least 1")
+    if not 1 <= n_items <= _MAX_ITEMS:
+        raise ValueError(f"n_items must be between 1 and {_MAX_ITEMS}, got {n_items}")
+    if not 0.0 <= noise <= 1.0:
+        raise ValueError(f"noise is a probability, got {noise}")
     rng = generator(random_state)
     data = SyntheticData([], [], [], _check_theta(theta, n_features, rng))
     for _ in range(n_sets):
@@ -89,15 +94,6 @@ def make_synthetic(
         data.subsets.append(np.flatnonzero(clean ^ (rng.random(n_items) < noise)))
         data.clean_subsets.append(np.flatnonzero(clean))
     return data
-
-
-def _check_numbers(n_sets: int, n_items: int, n_features: int, noise: float) -> None:
-    if n_sets < 1 or n_features < 1:
-        raise ValueError("n_sets and n_features must be at least 1")
-    if not 1 <= n_items <= _MAX_ITEMS:
-        raise ValueError(f"n_items must be between 1 and {_MAX_ITEMS}, got {n_items}")
-    if not 0.0 <= noise <= 1.0:
-        raise ValueError(f"noise is a probability, got {noise}")
 
 
 def _check_theta(theta: Any, n_features: int, rng: np.random.Generator) -> FloatArray:

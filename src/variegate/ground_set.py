@@ -43,10 +43,9 @@ class GroundSet:
         they read.  ``None``: the quality features serve both purposes.  For the
         ``Precomputed`` kernel, the ``N x N`` similarity itself.
     costs : array of shape (N,), optional
-        What each item costs, for choosing under a budget; positive.
+        The cost of each item, for choosing under a budget; positive.
     items : sequence of length N, optional
-        What the rows stand for (sentences, file names, identifiers).  Carried along,
-        never interpreted.
+        Names of the rows (sentences, file names, identifiers), never interpreted.
 
     Attributes
     ----------
@@ -124,18 +123,16 @@ class GroundSet:
             facts[name or "similarity"] = f"{matrix.shape[1]:,} features"
         if self.costs is not None:
             facts["costs"] = f"{number(self.costs.min())} to {number(self.costs.max())}"
-        n_shown = min(len(self), _SHOWN_ITEMS)
-        names = [str(j) for j in range(min(self.n_features, _SHOWN_FEATURES))]
+        shown = self.quality[:_SHOWN_ITEMS, :_SHOWN_FEATURES]
+        names = range(len(self)) if self.items is None else self.items
         rows = [
-            [
-                str(i if self.items is None else self.items[i]),
-                *map(number, self.quality[i, : len(names)].tolist()),
-            ]
-            for i in range(n_shown)
+            [str(names[i]), *map(number, values.tolist())]
+            for i, values in enumerate(shown)
         ]
-        note = more(n_shown, len(self), "items")
-        quality = table(["item", *(f"quality {name}" for name in names)], rows, note)
-        return card(f"Ground set of {len(self):,} items", facts, quality)
+        heads = ["item", *(f"quality {j}" for j in range(shown.shape[1]))]
+        note = more(len(shown), len(self), "items")
+        title = f"Ground set of {len(self):,} items"
+        return card(title, facts, table(heads, rows, note))
 
     @property
     def similarity(self) -> Any:
@@ -257,14 +254,14 @@ def check_error_costs(costs: Any, n_items: int, name: str) -> FloatArray:
 
 
 class GroundSetError(ValueError):
-    """Something is wrong with one ground set of several.
+    """One ground set of several is invalid.
 
     Parameters
     ----------
     position : int
-        Its place among the ground sets that were given.
+        The position of the ground set in the list.
     problem : str
-        What is wrong, for whoever knows the ground set by a name.
+        The message without the position.
     """
 
     def __init__(self, position: int, problem: str) -> None:
@@ -281,7 +278,7 @@ class GroundSetError(ValueError):
 
 
 class ValidationError(GroundSetError):
-    """Something is wrong with a ground set that is only judged by."""
+    """A held-out ground set is invalid."""
 
     def __str__(self) -> str:
         return f"validation: {super().__str__()}"
@@ -289,7 +286,7 @@ class ValidationError(GroundSetError):
 
 @contextmanager
 def naming(position: int) -> Iterator[None]:
-    """Give any problem with one ground set its position."""
+    """Add the position of a ground set to any error about it."""
     try:
         yield
     except GroundSetError as error:
@@ -300,7 +297,7 @@ def naming(position: int) -> Iterator[None]:
 
 @contextmanager
 def renumbering(positions: Sequence[int] | IntArray) -> Iterator[None]:
-    """Turn places among some ground sets into the ``positions`` they have in all."""
+    """Turn positions among some ground sets into those among all."""
     try:
         yield
     except GroundSetError as error:
@@ -367,9 +364,7 @@ def check_subsets(
             "each ground set needs one"
         )
     members = []
-    for position, (subset, ground_set) in enumerate(
-        zip(subsets, ground_sets, strict=True)
-    ):
+    for position, subset in enumerate(subsets):
         with naming(position):
-            members.append(as_members(subset, len(ground_set)))
+            members.append(as_members(subset, len(ground_sets[position])))
     return members

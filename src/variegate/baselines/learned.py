@@ -23,6 +23,7 @@ from variegate._typing import BoolArray, FloatArray, IntArray, SubsetLike
 from variegate.baselines.selecting import select
 from variegate.decoding import Constraint
 from variegate.ground_set import GroundSet, check_ground_sets, check_subsets, naming
+from variegate.subsets import as_indicator
 
 __all__ = ["LEARNERS", "ORDERINGS", "Ordering", "Rival", "learned_rivals"]
 
@@ -120,6 +121,22 @@ ORDERINGS = [
 ]
 
 
+def f_by_ordering(
+    ground_set: GroundSet,
+    relevance: FloatArray,
+    wanted: BoolArray,
+    largest: int,
+    limit: Constraint | None = None,
+) -> FloatArray:
+    """Return the F-score of every ordering and size, from 1 to the largest.
+
+    One order is enough for all sizes.
+    """
+    features = embeddings_of(ground_set)
+    orders = (order(features, relevance, largest, limit) for order in ORDERINGS)
+    return np.array([f_of_first(wanted, order, largest) for order in orders])
+
+
 @dataclass(frozen=True, eq=False)
 class Rival:
     """A learned relevance and a method that goes by it.
@@ -160,13 +177,13 @@ def learned_rivals(
     Parameters
     ----------
     ground_sets : sequence of GroundSet
-        With the same features.  A single one is learned from and predicted at once,
-        so that the number of items to choose comes out as if all were known.
+        With the same features.  A single one is both learned from and predicted, so
+        that the number of items to choose is that of its own subset.
     subsets : sequence of item numbers or boolean masks
     seed : int, default=0
         For the parts that the ground sets are put in, and for gradient boosting.
     budget : float, optional
-        What the items of each may cost together; ``k`` is the best within it.
+        The largest cost of the chosen items together; ``k`` is the best within it.
 
     Returns
     -------
@@ -190,7 +207,11 @@ def learned_rivals(
     rivals = {}
     for name, make in LEARNERS.items():
         predicted = _out_of_fold(make, examples, seed)
-        f = _f_by_size(examples, predicted, largest)
+        f = np.zeros((len(ORDERINGS), largest))
+        for example, relevant in zip(examples, predicted, strict=True):
+            ground_set, wanted, limit = example
+            f += f_by_ordering(ground_set, relevant, wanted, largest, limit)
+        f /= len(examples)
         relevance = _learned(make, examples, seed)
         for method in METHODS:
             mine = [n for n, one in enumerate(ORDERINGS) if one.method == method]
@@ -225,7 +246,7 @@ def _checked(
     examples = []
     for position, members in enumerate(check_subsets(subsets, ground_sets)):
         ground_set = ground_sets[position]
-        wanted = np.isin(np.arange(len(ground_set)), members)
+        wanted = as_indicator(members, len(ground_set))
         limit = None
         if budget is not None:
             with naming(position):
@@ -239,7 +260,7 @@ def _checked(
 def _learned(
     make: Callable[[int], Any], examples: Sequence[_Example], seed: int
 ) -> Relevance:
-    """Learn which items are wanted; where all are, or none, they are all equal."""
+    """Learn which items are wanted; equal log-odds where all are, or none."""
     y = np.concatenate([example.wanted for example in examples])
     if y.all() or not y.any():
         return _LogOdds(None)
@@ -277,31 +298,13 @@ def _out_of_fold(
     relevances: list[FloatArray] = [np.zeros(0)] * len(examples)
     for number in range(n_folds):
         own = np.flatnonzero(fold == number).tolist()
-        others = [e for e, f in zip(examples, fold, strict=True) if f != number]
+        others = [examples[k] for k in np.flatnonzero(fold != number).tolist()]
         # One by itself has no others.
         relevance = _learned(make, others or examples, seed)
-        qualities = [examples[one].ground_set.quality for one in own]
+        qualities = [examples[k].ground_set.quality for k in own]
         # All at once: a call takes longer than most items.
         ends = np.cumsum([*map(len, qualities)])
         parts = np.split(relevance(np.concatenate(qualities)), ends[:-1])
-        for one, part in zip(own, parts, strict=True):
-            relevances[one] = part
+        for k, part in zip(own, parts, strict=True):
+            relevances[k] = part
     return relevances
-
-
-def _f_by_size(
-    examples: Sequence[_Example],
-    relevances: Sequence[FloatArray],
-    largest: int,
-) -> FloatArray:
-    """Return the mean F-score of every ordering and size, from 1 to the largest.
-
-    One order of an example is enough for all sizes.
-    """
-    total = np.zeros((len(ORDERINGS), largest))
-    for example, relevance in zip(examples, relevances, strict=True):
-        embeddings = embeddings_of(example.ground_set)
-        for number, ordering in enumerate(ORDERINGS):
-            order = ordering(embeddings, relevance, largest, example.limit)
-            total[number] += f_of_first(example.wanted, order, largest)
-    return total / len(examples)

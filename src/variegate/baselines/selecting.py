@@ -46,8 +46,8 @@ def select(
     embeddings : array of shape (N, D)
         One row an item; only directions matter.  A row of zeros is like nothing.
     relevance : array of shape (N,), optional
-        Any finite numbers, larger is better; where and how they are centred and scaled
-        makes no difference.  All equal if not given.
+        Any finite numbers, larger is better; shift and scale make no difference.  All
+        equal if not given.
     k : int, optional
         How many; all, if there are no more.  By default 10, or with a budget as many
         as it has room for.
@@ -61,7 +61,7 @@ def select(
         Items are taken in the order of the method; those that do not fit are passed
         over.
     costs : array of shape (N,), optional
-        What each item costs, with a budget; all 1 if not given.
+        The cost of each item, with a budget; all 1 if not given.
     include, exclude : item numbers or boolean mask, optional
         Items that are chosen in any case, and that the others are to be unlike; items
         that are never chosen.  The included count in ``k`` and in the budget.
@@ -146,7 +146,7 @@ def select(
 def _in_and_out(
     include: SubsetLike, exclude: SubsetLike, n_items: int
 ) -> tuple[IntArray, BoolArray]:
-    """Return the items that are in, and which may be."""
+    """Return the included items, and a mask of those not excluded."""
     members = []
     for name, subset in (("include", include), ("exclude", exclude)):
         try:
@@ -173,7 +173,7 @@ def _count(
 
 
 def _room(limit: Constraint, included: IntArray) -> BoolArray:
-    """Return which items can be paid for beside the included ones, and these."""
+    """Return the included items and those affordable beside them, as a mask."""
     spent = float(limit.costs[included].sum())
     if not limit.affords(spent):
         raise ValueError(
@@ -194,8 +194,8 @@ def _within(
 ) -> IntArray:
     """Return items that fit the budget together, in the order of the method.
 
-    As many are asked for as the budget has room for on average; methods that choose one
-    by one are asked for more, until no item is left.
+    Starts from the number of items that the budget affords on average; methods that
+    choose one by one then choose more, until no item is left.
     """
     costs = limit.costs
     room = limit.largest_cost() - float(costs[included].sum())

@@ -46,7 +46,7 @@ class Factors:
 
     @classmethod
     def of(cls, factors: Sequence[FloatArray]) -> Factors:
-        """Put factors of shapes (N, D_k) together."""
+        """Put factors of shapes (N, D_k) side by side."""
         columns = (
             np.ascontiguousarray(factors[0])
             if len(factors) == 1
@@ -75,7 +75,7 @@ class Factors:
         root = np.sqrt(self.weights(parameters)[self.owner])
         used = root > 0.0
         B = self.columns * root if used.all() else self.columns[:, used] * root[used]
-        with np.errstate(over="ignore"):  # judged by whoever holds the factor
+        with np.errstate(over="ignore"):  # the caller judges it
             B *= np.exp(log_scale)[:, None]
         return B
 
@@ -87,16 +87,14 @@ class Factors:
         """Return ``Φᵀ diag(weight) Φ``, a chunk of rows at a time."""
         size = self.columns.shape[1]
         total = np.zeros((size, size))
-        if (weight >= 0.0).all():
-            root = np.sqrt(weight)
-            for rows in self._chunks():
-                scaled = root[rows, None] * self.columns[rows]
+        is_root, root = bool((weight >= 0.0).all()), np.sqrt(np.abs(weight))
+        for rows in self._chunks():
+            columns = self.columns[rows]
+            if is_root:
+                scaled = root[rows, None] * columns
                 total += scaled.T @ scaled  # which BLAS does by halves
-        else:
-            for rows in self._chunks():
-                total += (weight[rows, None] * self.columns[rows]).T @ (
-                    self.columns[rows]
-                )
+            else:
+                total += (weight[rows, None] * columns).T @ columns
         return total
 
     def squared_lengths(self, right: FloatArray) -> FloatArray:

@@ -148,16 +148,7 @@ class Targets:
 
 
 class LossTerms(NamedTuple):
-    """A stack of losses and their derivatives.
-
-    Attributes
-    ----------
-    value : (B,)
-    similarity_gradient : (B, N, N) or None
-        ``∂f/∂S``; None where it was not asked for.
-    quality_gradient : (B, N)
-        ``∂f/∂u``.
-    """
+    """Losses (B,), ``∂f/∂S`` (B, N, N) or None, and ``∂f/∂u`` (B, N)."""
 
     value: FloatArray
     similarity_gradient: FloatArray | None
@@ -195,23 +186,20 @@ class LargeMarginLoss:
         out: FloatArray | None = None,
         compiled: bool | None = None,
     ) -> LossTerms:
-        """Return the losses and their gradients.
+        """Return the losses at ``S`` (B, N, N) and ``u`` (B, N), and their gradients.
 
         Parameters
         ----------
-        S : array of shape (B, N, N)
-        log_quality : array of shape (B, N)
-        targets : Targets
+        S, log_quality, targets : of a stack
         target_log_det : array of shape (B,), optional
             ``log det S_y`` if it is known, as it is when the similarity has no
             parameters.  Only without ``similarity_gradient``.
         similarity_gradient : bool
-            Whether the gradient in ``S`` is wanted, the larger part of the work.
+            Whether to compute the gradient in ``S``, the larger part of the work.
         out : array of shape (B, N, N), optional
-            To write that gradient to.
+            The array to write that gradient to.
         compiled : bool, optional
-            Whether compiled loops do the work; by default, if that pays for this
-            stack alone.
+            Whether to use compiled loops; by default, if that pays for this stack.
         """
         n_items = S.shape[-1]
         if compiled is None:

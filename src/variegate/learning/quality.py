@@ -25,34 +25,18 @@ _ROUNDING = 16 * np.finfo(np.float64).eps
 
 
 def log_quality(X: FloatArray, theta: FloatArray, intercept: float) -> FloatArray:
-    r"""Return ``u_i = θᵀ x_i + b``, so that ``q_i = exp(u_i)``.
+    """Return ``u_i = θᵀ x_i + b`` (..., N), so that ``q_i = exp(u_i)``.
 
     The library passes ``u`` around and never ``q``: see
-    :mod:`variegate.linalg.determinants`.
-
-    Parameters
-    ----------
-    X : array of shape (..., N, d)
-    theta : array of shape (d,)
-    intercept : float
-        A constant factor ``exp(2b)`` on ``L``.  The paper has none; without it the
-        features alone must set how many items are chosen.
-
-    Returns
-    -------
-    array of shape (..., N)
+    :mod:`variegate.linalg.determinants`.  ``X`` has shape (..., N, d) and ``theta``
+    (d,).  The intercept is a constant factor ``exp(2b)`` on ``L``.  The paper has none;
+    without it the features alone must set how many items are chosen.
     """
     return X @ theta + intercept
 
 
 def pull_back(X: FloatArray, gradient: FloatArray) -> tuple[FloatArray, float]:
-    """Return ``(∂f/∂θ, ∂f/∂b)`` from ``∂f/∂u``, summed over a stack.
-
-    Parameters
-    ----------
-    X : array of shape (..., N, d)
-    gradient : array of shape (..., N)
-    """
+    """Return ``(∂f/∂θ, ∂f/∂b)`` from ``∂f/∂u`` (..., N), summed over a stack."""
     flat = X.reshape(-1, X.shape[-1])
     return gradient.reshape(-1) @ flat, float(gradient.sum())
 

@@ -20,6 +20,12 @@ from variegate.files.models import ModelFileError, Own
 from variegate.learning.problem import SharedExamples
 from variegate.partitions.pairs import hold_pairs
 
+#: Lambda and omega.
+Place = tuple[float, float]
+
+#: A place to fit at, and the place whose fit it starts from, None for the first.
+GridStep = tuple[Place, Place | None]
+
 
 def as_omegas(omega: Any) -> tuple[float, ...]:
     """Return one or several values of omega, checked and sorted."""
@@ -39,6 +45,25 @@ def outwards(omegas: Sequence[float]) -> tuple[float, list[list[float]]]:
     ordered = sorted(omegas)
     start = int(np.argmin(np.abs(np.log(ordered))))
     return ordered[start], [ordered[:start][::-1], ordered[start + 1 :]]
+
+
+def grid_steps(lams: Sequence[float], omegas: Sequence[float]) -> list[GridStep]:
+    """Return the places of a grid, each with the place that its fit starts from.
+
+    For ``lam=0`` at one omega only, as it does not matter there.
+    """
+    middle, sides = outwards(omegas)
+    steps: list[GridStep] = []
+    root: Place | None = None
+    for lam in sorted(lams):
+        steps.append(((lam, middle), root))
+        root = lam, middle
+        for side in sides if lam > 0.0 else []:
+            start = root
+            for omega in side:
+                steps.append(((lam, omega), start))
+                start = lam, omega
+    return steps
 
 
 def fit_next(
@@ -138,28 +163,21 @@ class OmegaFamily:
             if isinstance(ground_sets, list):
                 subsets = [example.members for example in ground_sets]
                 ground_sets = [example.ground_set for example in ground_sets]
-        first, sides = outwards(omegas)
         if subsets is not None and not fit_arguments:
             ground_sets, subsets = SharedExamples(ground_sets, subsets), None
+        model = clone(estimator)
         fitted: dict[float, LargeMarginDPP] = {}
-
-        def learn(model: LargeMarginDPP, omega: float) -> LargeMarginDPP:
-            if model.lam == 0.0 and fitted:  # omega plays no part: one fit is all
-                learned = copy.copy(model)
-                learned.set_params(omega=omega)
-            else:
-                learned = fit_next(
-                    model, ground_sets, subsets, model.lam, omega, True, **fit_arguments
-                )
-            fitted[omega] = learned
+        for place, start in grid_steps([model.lam], omegas):
+            if start is not None:
+                model = fitted[start[1]]
+            fitted[place[1]] = fit_next(
+                model, ground_sets, subsets, *place, True, **fit_arguments
+            )
             progress("fitting", len(fitted), len(omegas))
-            return learned
-
-        middle = learn(clone(estimator), first)
-        for side in sides:
-            here = middle
-            for omega in side:
-                here = learn(here, omega)
+        for omega in omegas:
+            if omega not in fitted:  # with lambda 0 omega plays no part
+                fitted[omega] = copy.copy(model).set_params(omega=omega)
+                progress("fitting", len(fitted), len(omegas))
         models = [fitted[omega] for omega in omegas]
         for model in models:
             model.set_params(warm_start=estimator.warm_start, callback=None)

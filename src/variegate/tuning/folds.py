@@ -22,7 +22,7 @@ from variegate._typing import FloatArray, IntArray
 from variegate.decoding import MBR, Decoder, as_decoder
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import renumbering
-from variegate.tuning.family import fit_next, outwards
+from variegate.tuning.family import GridStep, Place, fit_next, grid_steps, outwards
 from variegate.tuning.held_out import SCORES, Fold, scores_of
 from variegate.tuning.path import OmegaPath, PathPoint
 
@@ -66,31 +66,6 @@ class Trial:
         return sum(bool(model.solver_result_.remedy) for model in self.models)
 
 
-#: Lambda and omega.
-Place = tuple[float, float]
-
-
-def _steps(
-    lams: Sequence[float], omegas: Sequence[float]
-) -> list[tuple[Place, Place | None]]:
-    """Return the places of a grid, each with the place that its fit starts from.
-
-    For ``lam=0`` at one omega only, as it does not matter there.
-    """
-    middle, sides = outwards(omegas)
-    steps: list[tuple[Place, Place | None]] = []
-    root: Place | None = None
-    for lam in sorted(lams):
-        steps.append(((lam, middle), root))
-        root = lam, middle
-        for side in sides if lam > 0.0 else []:
-            start = root
-            for omega in side:
-                steps.append(((lam, omega), start))
-                start = lam, omega
-    return steps
-
-
 def _judge(model: LargeMarginDPP, fold: Fold, scoring: Scoring) -> FloatArray:
     """Return a row of ``COLUMNS`` for every held-out ground set."""
     with renumbering(fold.held_out):
@@ -105,7 +80,7 @@ def _judge(model: LargeMarginDPP, fold: Fold, scoring: Scoring) -> FloatArray:
 def _fit_and_judge(
     model: LargeMarginDPP,
     fold: Fold,
-    steps: Sequence[tuple[Place, Place | None]],
+    steps: Sequence[GridStep],
     scoring: Scoring,
 ) -> list[tuple[LargeMarginDPP, FloatArray]]:
     """Fit on a fold at every place, by default from ``model``, and judge the fits."""
@@ -147,7 +122,7 @@ class CrossValidation:
         """Try every lambda with every omega; ``callback`` counts folds."""
         model = copy.copy(self.model)
         model.set_params(decoder=self._quick_decoder())
-        self._try([model] * len(self.folds), _steps(lams, omegas), callback)
+        self._try([model] * len(self.folds), grid_steps(lams, omegas), callback)
         # With lambda 0 omega plays no part: one fit stands for all.
         middle, sides = outwards(omegas)
         for lam in lams:
@@ -165,7 +140,7 @@ class CrossValidation:
     def _try(
         self,
         models: Sequence[LargeMarginDPP],
-        steps: Sequence[tuple[Place, Place | None]],
+        steps: Sequence[GridStep],
         callback: Callable[[int, int], object] | None = None,
     ) -> None:
         """Add the trials of some places, each fold from its own model."""

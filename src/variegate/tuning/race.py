@@ -23,7 +23,7 @@ from variegate._typing import FloatArray, IntArray
 from variegate.baselines.learned import (
     ORDERINGS,
     Ordering,
-    embeddings_of,
+    f_by_ordering,
     f_of_first,
 )
 from variegate.decoding import Decoder
@@ -287,18 +287,16 @@ class TwoStage:
         wanted: Sequence[IntArray],
     ) -> dict[Rule, FloatArray]:
         """Return F-scores by method and number of items."""
-        curves = np.empty((len(ORDERINGS), len(ground_sets), self.largest))
-        for place, ground_set in enumerate(ground_sets):
+        curves = []
+        for ground_set, members in zip(ground_sets, wanted, strict=True):
             relevance = ground_set.quality @ fitted
-            features = embeddings_of(ground_set)
-            flags = as_indicator(wanted[place], len(ground_set))
-            for number, method in enumerate(ORDERINGS):
-                order = method(features, relevance, self.largest)
-                curves[number, place] = f_of_first(flags, order, self.largest)
+            flags = as_indicator(members, len(ground_set))
+            curves.append(f_by_ordering(ground_set, relevance, flags, self.largest))
+        table = np.array(curves)
         return {
-            Rule(method, k + 1): curve
-            for method, table in zip(ORDERINGS, curves, strict=True)
-            for k, curve in enumerate(table.T)
+            Rule(ordering, k + 1): table[:, number, k]
+            for number, ordering in enumerate(ORDERINGS)
+            for k in range(self.largest)
         }
 
     def family(
