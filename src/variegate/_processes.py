@@ -102,8 +102,8 @@ def connect_to_parent() -> tuple[queue.Queue[Any], Callable[[Any], None]]:
     """Return the messages from the parent process, and a function that sends it one.
 
     This process ends as soon as the parent closes the pipe or ends itself, in the
-    middle of its work.  Standard output leads to standard error from now on: what a
-    library prints must not be taken for a message.
+    middle of its work.  Standard output leads to standard error from now on:
+    output of a library must not be taken for a message.
     """
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

@@ -24,7 +24,7 @@ def generator(random_state: RandomState) -> np.random.Generator:
 
 
 def check_random_state(random_state: Any) -> None:
-    """Refuse what :func:`generator` cannot take."""
+    """Refuse a value that :func:`generator` cannot take."""
     known = np.random.Generator | np.random.RandomState | Integral | None
     is_negative = isinstance(random_state, Integral) and random_state < 0
     if not isinstance(random_state, known) or is_negative:

@@ -10,7 +10,7 @@ import numpy as np
 
 
 def check_number(name: str, value: Any, *, positive: bool = False) -> None:
-    """Refuse what is not a finite number of at least (or above) zero."""
+    """Refuse anything but a finite number of at least (or above) zero."""
     is_number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
     if (
         not is_number
@@ -23,13 +23,13 @@ def check_number(name: str, value: Any, *, positive: bool = False) -> None:
 
 
 def check_flag(name: str, value: Any) -> None:
-    """Refuse what is neither True nor False."""
+    """Refuse anything but True and False."""
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False, got {value!r}")
 
 
 def check_count(name: str, value: Any) -> None:
-    """Refuse what is not a whole number of at least one."""
+    """Refuse anything but a whole number of at least one."""
     is_count = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
     if not is_count or value < 1:
         raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
@@ -42,6 +42,6 @@ def check_real(name: str, values: Any) -> None:
 
 
 def check_choice(name: str, value: Any, known: Iterable[str]) -> None:
-    """Refuse what is not among the known names."""
+    """Refuse an unknown name."""
     if value not in list(known):
         raise ValueError(f"unknown {name} {value!r}; there are {', '.join(known)}")

@@ -205,7 +205,7 @@ def _feature_matrix(values: Any, label: str, *, allow_sparse: bool) -> Any:
     try:
         if np.iscomplexobj(values):
             raise ValueError("it holds complex numbers")
-        # A copy, so that nothing the caller does later changes what was checked.
+        # A copy, so that the caller cannot change checked values later.
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(
@@ -228,7 +228,7 @@ def _feature_matrix(values: Any, label: str, *, allow_sparse: bool) -> Any:
 
 
 def check_costs(values: Any, n_items: int) -> FloatArray:
-    """Return what items cost as a read-only array of length ``n_items``."""
+    """Return the costs of items as a read-only array of length ``n_items``."""
     check_real("costs", values)
     costs = np.array(values, dtype=np.float64)
     if costs.shape != (n_items,):

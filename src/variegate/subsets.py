@@ -1,4 +1,4 @@
-"""Subsets as people give them: item numbers or a mask."""
+"""Subsets as item numbers or a mask."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HINT = ": if 1 marks the chosen items, give it as mask.astype(bool)"
 
 
 def as_members(subset: SubsetLike | AnyArray, n_items: int) -> IntArray:
-    """Return ``subset`` as sorted item numbers, or say what is wrong with it.
+    """Return ``subset`` as sorted item numbers, or raise an error that names its fault.
 
     A boolean mask of length ``n_items`` and a list of distinct numbers from
     ``0 .. n_items - 1`` are both accepted.

@@ -5,7 +5,7 @@ regression (on standardised features) and by gradient boosting of trees; the log
 are the relevance that "top", "mmr" and "dpp" of :func:`variegate.select` go by, with
 all similarity features side by side.  How many items to choose, and the trade-off of
 "mmr" and "dpp", are those with the best mean F-score on the ground sets learned from,
-where the relevance of each is predicted by what was learned from others.
+where the relevance of each is predicted by a classifier fitted to others.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ METHODS = ("top", "mmr", "dpp")
 #: Candidate trade-offs of "mmr" and "dpp".
 TRADE_OFFS = (0.5, 0.25, 0.75)
 
-#: Parts of the ground sets, each predicted by what was learned from the others.
+#: Parts of the ground sets, each predicted by a classifier fitted to the others.
 _N_FOLDS = 5
 
 #: Sizes above the largest wanted that are tried.
@@ -85,9 +85,8 @@ class Ordering:
     ) -> IntArray:
         """Return at most ``k`` items, or all, in the order of choice.
 
-        With a limit, those that it has no room for are passed over.  Of methods that
-        choose one by one ("dpp", "mmr", "max-min" and "top"), fewer items are the first
-        of more, with a limit too.
+        Items beyond the limit are skipped.  Of methods that choose one by one ("dpp",
+        "mmr", "max-min" and "top"), fewer items are the first of more.
         """
         if k == 0:
             return np.zeros(0, dtype=np.intp)
@@ -292,7 +291,7 @@ def _one_thread() -> Any:
 def _out_of_fold(
     make: Callable[[int], Any], examples: Sequence[_Example], seed: int
 ) -> list[FloatArray]:
-    """Return the relevance in each example by what was learned from others."""
+    """Return the relevance in each example by a classifier fitted to others."""
     n_folds = min(_N_FOLDS, len(examples))
     fold = np.random.default_rng(seed).permutation(len(examples)) % n_folds
     relevances: list[FloatArray] = [np.zeros(0)] * len(examples)

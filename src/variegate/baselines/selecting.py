@@ -58,15 +58,14 @@ def select(
         each cluster.  "top", "max-min" and "random" have none and ignore it.
     budget : float, optional
         The most that the chosen items may cost together, such as tokens of a prompt.
-        Items are taken in the order of the method; those that do not fit are passed
-        over.
+        Items are taken in the order of the method; items that do not fit are skipped.
     costs : array of shape (N,), optional
         The cost of each item, with a budget; all 1 if not given.
     include, exclude : item numbers or boolean mask, optional
         Items that are chosen in any case, and that the others are to be unlike; items
         that are never chosen.  The included count in ``k`` and in the budget.
     order : {"importance", "number"}, default="importance"
-        The included first and then as they were chosen, or sorted by number.
+        The included first, then the others in order of choice; or sorted by number.
     random_state : None, int or numpy.random.Generator
         Used by "k-medoids" and "random"; the others involve no chance.
 

@@ -43,7 +43,7 @@ def warn_if_all_alike(
         warnings.warn(
             "the learned similarity calls nearly all items alike (on average over "
             f"training ground sets, even the two least alike are above {_ALIKE:g}): "
-            "whichever is chosen first stands for all, and what is chosen follows the "
+            "whichever is chosen first stands for all, and further choices follow the "
             "quality of items and how many are wanted more than their diversity. Try "
             "kernel=Kinds(), narrower bandwidths, MultipleKernel(anchored=True), or "
             "similarity features that are centred",

@@ -22,7 +22,12 @@ from variegate.learning.batched_problem import BatchedProblem
 from variegate.learning.device_name import device_named
 from variegate.learning.examples import Example, check_examples
 from variegate.learning.objective import LargeMarginLoss
-from variegate.learning.problem import LearningProblem, SharedExamples, problem_of
+from variegate.learning.problem import (
+    LearningProblem,
+    SharedExamples,
+    problem_of,
+    settings_of,
+)
 from variegate.partitions.examples import PartitionedExamples
 from variegate.partitions.problem import VERY_MANY, PartitionedProblem, Passes
 from variegate.solvers import (
@@ -45,7 +50,7 @@ Solve = Callable[[Any, FloatArray, Callback | None], SolverResult]
 class Solution(NamedTuple):
     """The fitted kernel, and the parts ``theta``, ``intercept`` and ``kernel``.
 
-    The intercept is that of the features as they were given, not centred.
+    The intercept is that of the features before they are centred.
     """
 
     kernel: Kernel
@@ -325,10 +330,9 @@ def _described(model: LargeMarginDPP) -> dict[str, Any]:
     """Return the settings of a run as plain values."""
     names = ("lam", "omega", "fit_intercept", "l2", "jitter", "max_iter", "tol")
     settings = {name: getattr(model, name) for name in (*names, "n_starts")}
-    seed, kernel = model.random_state, model.kernel
-    whole: Any = {"N_CHAR_MAX": 10**6}  # scikit-learn abbreviates what is longer
+    seed = model.random_state
     return settings | {
-        "kernel": "" if kernel is None else kernel.__repr__(**whole),
+        "kernel": settings_of(model.kernel),
         "solver": str(model.solver),
         "random_state": seed if isinstance(seed, int) else None,
     }

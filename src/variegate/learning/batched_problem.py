@@ -1,8 +1,7 @@
 """Learning as one function of one vector for each batch of the examples.
 
-:class:`BatchedProblem` is to :class:`~variegate.solvers.MiniBatch` what a
-:class:`~variegate.learning.problem.TrainingProblem` is to the other solvers; it makes
-one of those for every batch, or one for a device.
+:class:`~variegate.solvers.MiniBatch` minimizes a :class:`BatchedProblem`, which makes
+a :class:`~variegate.learning.problem.LearningProblem` of every batch.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 r"""The loss of ground sets and its gradient by compiled loops, small and large sets.
 
-Of a large set, close to what LAPACK needs: one Cholesky factorisation, one inverse, and
-for the gradient in ``S`` one symmetric product: with ``X = P M⁻¹ C |W|^{1/2}``,
+A large set takes little more than LAPACK does: one Cholesky factorisation, one inverse,
+and for the gradient in ``S`` one symmetric product: with ``X = P M⁻¹ C |W|^{1/2}``,
 
 .. math:: P M^{-1} C W C M^{-1} P = X X^T - 2 X_y X_y^T,
 

@@ -77,7 +77,7 @@ class ZeroProbabilityError(NotPositiveDefiniteError):
 
 
 def impossible_item(position: int, item: int) -> GroundSetError:
-    """Return what to raise for a wanted item that no jitter can help."""
+    """Return the error for a wanted item that no jitter can help."""
     return GroundSetError(
         position,
         f"item {item} is in the subset, but its similarity to itself is zero (its "
@@ -283,8 +283,8 @@ def large_margin_loss(
     Parameters
     ----------
     L : array of shape (N, N)
-        Symmetric, positive semidefinite.  Refused where it, or what it is on the
-        subset, is so nearly singular that the loss would be rounding.
+        Symmetric, positive semidefinite.  Refused where it, or its submatrix of
+        the subset, is so nearly singular that the loss would be rounding.
     subset : item numbers or boolean mask
         The wanted subset ``y``.
     lam : float, default=1.0

@@ -24,8 +24,8 @@ class InfeasibleError(GroundSetError):
 class Scaled(Free):
     """Real vectors whose free coordinates are ``scale`` times the parameters.
 
-    With the spread of each feature as the scale, a solver sees what a parameter does to
-    the qualities: its steps and its tolerance do not depend on the unit of a feature.
+    With the spread of each feature as the scale, steps and tolerance of a solver do not
+    depend on the unit of a feature.
     """
 
     scale: FloatArray

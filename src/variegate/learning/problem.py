@@ -1,21 +1,16 @@
-"""Learning as one function of one vector: data, kernel and loss put together.
-
-:class:`TrainingProblem` is the road from parameters to objective: quality and
-similarity of every ground set, the loss, and the gradient pulled back the same way.
-Small ground sets of equal size are stacked and go through each step together.
-"""
+"""Learning as one function of one vector: data, kernel and loss put together."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -43,8 +38,6 @@ from variegate.learning.stacks import (
 from variegate.linalg.determinants import NotPositiveDefiniteError
 from variegate.linalg.lapack import one_thread
 from variegate.linalg.limits import STACK_LIMIT, compiled_pays
-
-_T = TypeVar("_T")
 
 Stack = DenseStack | DualStack | EmbeddedStack
 
@@ -171,7 +164,7 @@ class TrainingProblem(LearningProblem):
     compiled : bool, optional
         Whether compiled loops do the work; by default, if
         :func:`~variegate.linalg.limits.compiled_pays` for these ground sets.  A part of
-        a larger problem is told what pays for the whole.
+        a larger problem takes the answer for the whole.
     **options
         ``fit_intercept``, ``l2`` and ``jitter``.
     """
@@ -201,7 +194,7 @@ class TrainingProblem(LearningProblem):
         self._stacks = [self._stack([examples[k] for k in group]) for group in groups]
 
     def _stack(self, examples: list[Example]) -> Stack:
-        """Return examples of equal size as they are evaluated together."""
+        """Return the stack of examples of equal size."""
         places, ground_sets, subsets, *costs = zip(*examples, strict=True)
         positions, n_items = np.array(places), len(ground_sets[0])
         by_item = (costs_of(each, n_items) for each in costs)
@@ -211,13 +204,16 @@ class TrainingProblem(LearningProblem):
             with naming(positions[0]):
                 make, low_rank = self._low_rank(ground_sets[0])
             if make is not None:
-                one = (positions, X[0], low_rank, targets, self.kernel, self.jitter)
-                return self._explained(positions, lambda: make(*one))
+                with self._explained(positions):
+                    return make(
+                        positions, X[0], low_rank, targets, self.kernel, self.jitter
+                    )
         prepared = prepared_stack(self.kernel, positions, ground_sets)
         if isinstance(prepared, PackedSimilarities):
             prepared = replace(prepared, compiled=self._compiled)
-        stack = partial(DenseStack, positions, X, prepared, targets, self.kernel)
-        return self._explained(positions, partial(stack, self.jitter, self._compiled))
+        given = (positions, X, prepared, targets, self.kernel, self.jitter)
+        with self._explained(positions):
+            return DenseStack(*given, self._compiled)
 
     def _low_rank(
         self, ground_set: GroundSet
@@ -236,13 +232,37 @@ class TrainingProblem(LearningProblem):
 
     def sums(self, flat: FloatArray) -> tuple[float, FloatArray]:
         """Return the sum of the losses and its gradient, without any penalty."""
-        parts = self.space.unpack(flat)
-        gradient = np.zeros(self.space.size)
-        value = 0.0
-        for stack_value, stack_gradient in self._each_stack(parts):
-            value += stack_value
-            gradient += stack_gradient
+        gradient, value = np.zeros(self.space.size), 0.0
+        evaluate = partial(self._evaluate, self.space.unpack(flat))
+        # Most of the time is spent in compiled code, which runs in threads.  BLAS
+        # rounds differently on other numbers of threads: it is held to one, with one
+        # job too.
+        with nullcontext() if self.n_jobs is None else one_thread():
+            is_serial = min(self.n_jobs or 1, len(self._stacks)) == 1
+            results = (map if is_serial else self._pool.map)(evaluate, self._stacks)
+            for stack_value, stack_gradient in results:
+                value += stack_value
+                gradient += stack_gradient
         return value, gradient
+
+    def _evaluate(
+        self, parts: dict[str, FloatArray], stack: Stack
+    ) -> tuple[float, FloatArray]:
+        """Return the sum of the losses of a stack, and its gradient."""
+        gradient = np.zeros(self.space.size)
+        slopes = self.space.unpack(gradient)
+        u = self._log_quality(parts, stack)
+        with self._explained(stack.positions):
+            value, in_u, in_kernel = stack.evaluate(self.loss, parts["kernel"], u)
+        slopes["theta"][:], in_intercept = quality.pull_back(stack.X, in_u)
+        slopes["intercept"][:] = in_intercept
+        if in_kernel is not None:
+            slopes["kernel"][:] = in_kernel
+        return value, gradient
+
+    @staticmethod
+    def _log_quality(parts: dict[str, FloatArray], stack: Stack) -> FloatArray:
+        return quality.log_quality(stack.X, parts["theta"], parts["intercept"].sum())
 
     def weighed(self, loss: LargeMarginLoss, omega: float) -> TrainingProblem:
         """Return the prepared data with another loss and cost of a missed item."""
@@ -261,65 +281,43 @@ class TrainingProblem(LearningProblem):
     def expected_f_sum(self, flat: FloatArray) -> float:
         """Return the sum of the expected F-scores."""
         parts = self.space.unpack(flat)
-        theta, intercept = parts["theta"], parts["intercept"].sum()
         scores = []
         for stack in self._stacks:
-            u = quality.log_quality(stack.X, theta, intercept)
-            marginals = partial(stack.marginals, parts["kernel"], u)
-            included = self._explained(stack.positions, marginals)
+            with self._explained(stack.positions):
+                u = self._log_quality(parts, stack)
+                included = stack.marginals(parts["kernel"], u)
             wanted = stack.targets.indicator
             right = np.where(wanted, included, 0.0).sum(axis=1)
             total = included.sum(axis=1) + wanted.sum(axis=1)
             scores.append(np.where(total > 0, 2.0 * right / (total + (total == 0)), 1))
         return float(np.concatenate(scores).sum())
 
-    def _each_stack(
-        self, parts: dict[str, FloatArray]
-    ) -> Iterator[tuple[float, FloatArray]]:
-        """Yield the loss and the gradient of every stack, in order."""
-        theta, intercept = parts["theta"], parts["intercept"].sum()
-
-        def one(stack: Stack) -> tuple[float, FloatArray]:
-            gradient = np.zeros(self.space.size)
-            slopes = self.space.unpack(gradient)
-            u = quality.log_quality(stack.X, theta, intercept)
-            evaluate = partial(stack.evaluate, self.loss, parts["kernel"], u)
-            value, in_u, in_kernel = self._explained(stack.positions, evaluate)
-            slopes["theta"][:], in_intercept = quality.pull_back(stack.X, in_u)
-            slopes["intercept"][:] = in_intercept
-            if in_kernel is not None:
-                slopes["kernel"][:] = in_kernel
-            return value, gradient
-
-        # What takes the time is compiled and leaves the interpreter to other threads.
-        # BLAS rounds differently on other numbers of threads: it is held to one, with
-        # one job too.
-        with nullcontext() if self.n_jobs is None else one_thread():
-            if min(self.n_jobs or 1, len(self._stacks)) == 1:
-                yield from map(one, self._stacks)
-            else:
-                yield from self._pool.map(one, self._stacks)
-
     @cached_property
     def _pool(self) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(self.n_jobs)
 
-    def _explained(self, positions: IntArray, compute: Callable[[], _T]) -> _T:
-        """Run ``compute``, turning a failed factorisation into words."""
+    @contextmanager
+    def _explained(self, positions: IntArray) -> Iterator[None]:
+        """Raise a failed factorisation as an error that names a remedy."""
         try:
-            return compute()
+            yield
         except ZeroProbabilityError as error:
             raise zero_probability(positions[error.index], self.jitter) from None
         except NotPositiveDefiniteError as error:
             raise not_definite(positions[error.index], self.jitter) from None
 
 
-class SharedExamples(list[Example]):
-    """Examples in memory that are fitted again and again, and prepared once.
+def settings_of(kernel: Kernel | None) -> str:
+    """Return the settings of a kernel, without abbreviations; "" for None."""
+    whole: Any = {"N_CHAR_MAX": 10**6}
+    return "" if kernel is None else kernel.__repr__(**whole)
 
-    The kernel that was settled last, and what it made of the ground sets, are kept for
-    the next fit with a kernel of the same settings.  Errors cost the same here; a fit
-    weighs them by its own omega.
+
+class SharedExamples(list[Example]):
+    """Examples in memory for several fits, prepared once.
+
+    The last fitted kernel and its prepared ground sets are kept for the next fit with
+    a kernel of the same settings.  All errors cost 1; a fit weighs them by its omega.
     """
 
     def __init__(self, ground_sets: Any, subsets: Any) -> None:
@@ -340,9 +338,8 @@ class SharedExamples(list[Example]):
         n_jobs: int | None,
         **options: Any,
     ) -> TrainingProblem:
-        """Return the objective, of what was prepared for the last one if it can be."""
-        whole: Any = {"N_CHAR_MAX": 10**6}  # scikit-learn abbreviates what is longer
-        key = type(kernel), kernel.__repr__(**whole), options
+        """Return the objective, sharing prepared ground sets with the last one."""
+        key = type(kernel), settings_of(kernel), options
         if self._prepared is None or self._prepared[0] != key:
             self._prepared = None  # gives its memory back first
             settled = kernel.fit([example.ground_set for example in self])

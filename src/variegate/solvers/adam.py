@@ -105,7 +105,7 @@ class Adam:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """Take back what :meth:`state` gave."""
+        """Return the descent with the state that :meth:`state` returned."""
         values = dict(state)
         for name, value in state.items():
             if isinstance(value, list):

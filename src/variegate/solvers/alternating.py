@@ -95,7 +95,7 @@ class AlternatingSubgradient:
                     if wants_to_stop(callback, descent.history[-1]):
                         return stopped_by_callback()
             if not moved:
-                remedy = 'Try solver="lbfgs", which goes on along a kink'
+                remedy = 'Try solver="lbfgs", which continues along a kink'
                 return no_descent(
                     descent.stationarity(), self.tol, descent.problem.is_smooth, remedy
                 )

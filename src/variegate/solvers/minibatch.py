@@ -2,9 +2,9 @@
 
 Three ideas.  A pass goes over the examples block by block; a block of ``buffer_size``
 pairs is shuffled and cut into batches, and its order follows from the seed, the number
-of the pass and that of the block alone, so that any place can be found again.  Steps
-and averaging are those of :mod:`variegate.solvers.adam`.  And what a run knows is a
-few plain values, which a checkpoint holds.
+of the pass and that of the block alone, so that a run can resume anywhere.  Steps
+and averaging are those of :mod:`variegate.solvers.adam`.  The state of
+a run is a few plain values, which a checkpoint holds.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class MiniBatch:
     report_every : int
         Batches between reports: to the callback, in the history, and to ``patience``.
     patience : int, optional
-        Stop after this many reports without a better objective on what is held out.
+        Stop after this many reports without a better held-out objective.
     checkpoint_every : int
         Batches between checkpoints.
 
@@ -90,8 +90,8 @@ class MiniBatch:
     -----
     A report is a :class:`Step` with ``n_seen``, the number of pairs learned from
     so far, every pass counted.  With data held out, its ``objective`` and
-    ``expected_f`` are those of the average on that data, and the best average is what
-    is returned.  Without, its ``objective`` is a running mean of the batches'.
+    ``expected_f`` are those of the average on that data, and the best average is
+    returned.  Without, its ``objective`` is a running mean of the batches'.
     """
 
     batch_size: int | None = None

@@ -1,4 +1,4 @@
-"""What a solver needs of a problem, and what it returns."""
+"""The problem that a solver takes, and the result that it returns."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class SolverResult:
     status : str
         The same in a sentence.
     remedy : str
-        What to change if that is not good enough; empty where nothing is wrong.
+        A change to try if that is not good enough; empty where nothing is wrong.
     n_iterations, n_evaluations : int
     history : list of Step
     """
@@ -98,7 +98,7 @@ class SolverResult:
 
 
 class Verdict(NamedTuple):
-    """The last three words on a run."""
+    """Why a solver ended: ``stop``, ``status`` and ``remedy`` of the result."""
 
     stop: Stop
     status: str
@@ -106,17 +106,17 @@ class Verdict(NamedTuple):
 
 
 def converged() -> Verdict:
-    """Return the verdict that the gradient vanished, as far as was asked for."""
+    """Return the verdict that the gradient is within the tolerance."""
     return Verdict(Stop.CONVERGED, "converged: the gradient is within tol", "")
 
 
 def stopped_by_callback() -> Verdict:
-    """Return the verdict that the caller had enough."""
+    """Return the verdict that the callback stopped the solver."""
     return Verdict(Stop.CALLBACK, "stopped by the callback", "")
 
 
 def out_of_iterations(max_iter: int, gradient_norm: float) -> Verdict:
-    """Return the verdict that the solver was not done."""
+    """Return the verdict that the iterations ran out."""
     return Verdict(
         Stop.MAX_ITER,
         f"stopped at max_iter={max_iter} iterations with a gradient of "
@@ -155,7 +155,7 @@ def no_descent(
 
 
 def at_the_wall(gradient_norm: float) -> Verdict:
-    """Return the verdict that all better steps lead to where nothing is defined."""
+    """Return the verdict that all better steps lead to singular matrices."""
     return Verdict(
         Stop.STALLED,
         "stopped where further steps make L + I or a wanted subset singular, with a "

@@ -1,4 +1,4 @@
-"""Choosing lambda and omega on held-out data, and what omega trades for what."""
+"""Choose lambda and omega on held-out data, and trade precision for recall."""
 
 from variegate.tuning.choice import TargetNotReachedWarning
 from variegate.tuning.cross_validation import LargeMarginDPPCV

@@ -54,7 +54,7 @@ def pair_for_target(
             _extend(trials, lams, name, value)
     crossings.sort(key=lambda found: (-found[1].other, found[0]))
     for lam in dict.fromkeys(lam for lam, _ in crossings):
-        # With all samples, a short path may just miss what it passed with few.
+        # With all samples, a short path may just miss the target.
         trials.decode_in_full(lam)
         if trials.path(lam).crossings(name, value, TOLERANCE):
             return lam, refine(trials, lam, name, value)

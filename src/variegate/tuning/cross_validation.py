@@ -303,7 +303,7 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         model = getattr(self, "best_model_", None)
         return card("Chosen", facts, "" if model is None else model._learned_html())
 
-    # Choosing: what the best model does -------------------------------------------
+    # Choosing by the best model ---------------------------------------------------
 
     def predict(
         self,

@@ -98,7 +98,7 @@ class OmegaFamily:
 
     The first is fitted at the omega nearest to 1, where the problem is mildest; each
     of the others starts from its neighbour on that side.  So neighbours lie in the
-    same valley of the objective, and what is between them may be interpolated.
+    same valley of the objective, and models between them may be interpolated.
 
     Attributes
     ----------

@@ -73,8 +73,8 @@ class KernelSearch:
     kernels: Mapping[str, Kernel]
     #: The similarity of the untrained diversifier.
     cosine: Kernel
-    #: Names of those kernels whose similarity of two items does not depend on what was
-    #: seen in training; they are fit for anything.
+    #: Names of kernels whose similarity of two items does not depend on the training
+    #: data; they suit any ground set.
     fixed: Sequence[str] = ()
     #: For as many items as the model finds right; the first is preferred.
     decoders: Sequence[str | Decoder] = ("greedy", "expected-f")

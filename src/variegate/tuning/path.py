@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 #: The score that omega raises, and the one that it lowers.
 _OTHER = {"recall": "precision", "precision": "recall"}
 
-#: The colour of what was chosen and asked for (Okabe and Ito's green).
+#: The colour of the chosen point and the target (Okabe and Ito's green).
 _CHOSEN = "#008060"
 
 
@@ -79,9 +79,9 @@ class OmegaPath:
     chosen : float or None
         The omega that was chosen.
     target : pair of a name and a number, or None
-        What was asked for, such as ``("recall", 0.85)``.
+        The score to reach, such as ``("recall", 0.85)``.
     nouns : pair of str
-        What is chosen and what it is chosen from, in tables and pictures.
+        Names of an item and of a ground set, in tables and pictures.
     """
 
     lam: float

@@ -265,7 +265,7 @@ class LearnedDPP:
 class TwoStage:
     """A logistic regression of scikit-learn, and an untrained diversifier.
 
-    Relevance is the logit of a logistic regression of what was chosen on the quality
+    Relevance is the logit of a logistic regression of choices on the quality
     features; then :func:`variegate.select` chooses a fixed number of items.
     """
 
@@ -322,7 +322,7 @@ class TwoStage:
 def _regression(
     ground_sets: Sequence[GroundSet], subsets: Sequence[IntArray]
 ) -> FloatArray:
-    """Return the direction of a logistic regression of what was chosen."""
+    """Return the direction of a logistic regression of the choices."""
     from sklearn.linear_model import LogisticRegression  # slow to import
 
     X = np.concatenate([ground_set.quality for ground_set in ground_sets])
