@@ -30,14 +30,7 @@ from variegate.learning.problem import (
 )
 from variegate.partitions.examples import PartitionedExamples
 from variegate.partitions.problem import VERY_MANY, PartitionedProblem, Passes
-from variegate.solvers import (
-    Callback,
-    MiniBatch,
-    SolverResult,
-    Step,
-    Stop,
-    as_solver,
-)
+from variegate.solvers import Callback, MiniBatch, SolverResult, Step, Stop, as_solver
 from variegate.solvers.adam import Adam
 
 if TYPE_CHECKING:
@@ -191,10 +184,7 @@ class Learner:
         return [Passes(n_passes, order).solve, self.solver.solve]
 
     def _best(
-        self,
-        stages: Sequence[Solve],
-        problem: Any,
-        starts: Iterable[FloatArray],
+        self, stages: Sequence[Solve], problem: Any, starts: Iterable[FloatArray]
     ) -> Solution:
         """Solve a problem from every start; keep the best."""
         results: list[SolverResult] = []
@@ -274,10 +264,7 @@ class Learner:
         return check_examples(ground_sets, subsets, self.model.omega)
 
     def take_steps(
-        self,
-        examples: list[Example],
-        n_steps: int,
-        optimizer: AdamState | None,
+        self, examples: list[Example], n_steps: int, optimizer: AdamState | None
     ) -> tuple[Solution, AdamState]:
         """Take steps on one batch; return the state to resume from as well."""
         settings = self.solver if isinstance(self.solver, MiniBatch) else MiniBatch()

@@ -23,10 +23,7 @@ from variegate.learning.objective import (
 from variegate.linalg import lapack
 from variegate.linalg.compiled import loss as loops
 from variegate.linalg.compiled import read_only
-from variegate.linalg.determinants import (
-    NotPositiveDefiniteError,
-    log_det_and_inverse,
-)
+from variegate.linalg.determinants import NotPositiveDefiniteError, log_det_and_inverse
 from variegate.linalg.lapack import scratch
 from variegate.linalg.limits import DOUBTFUL_PIVOT
 

@@ -48,11 +48,7 @@ from scipy.linalg import lapack, solve_triangular
 
 from variegate._typing import FloatArray, IntArray
 from variegate.learning.factors import Factors
-from variegate.learning.objective import (
-    LargeMarginLoss,
-    Targets,
-    ZeroProbabilityError,
-)
+from variegate.learning.objective import LargeMarginLoss, Targets, ZeroProbabilityError
 from variegate.linalg.determinants import NotPositiveDefiniteError, log_det_and_inverse
 from variegate.linalg.limits import DOUBTFUL_PIVOT
 

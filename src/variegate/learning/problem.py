@@ -21,11 +21,7 @@ from variegate.kernels.weighted import PackedSimilarities
 from variegate.learning import quality
 from variegate.learning.examples import Example, check_examples
 from variegate.learning.factors import low_rank_factors, prepared_embedding
-from variegate.learning.objective import (
-    LargeMarginLoss,
-    Targets,
-    ZeroProbabilityError,
-)
+from variegate.learning.objective import LargeMarginLoss, Targets, ZeroProbabilityError
 from variegate.learning.parameters import InfeasibleError
 from variegate.learning.stacks import (
     DenseStack,

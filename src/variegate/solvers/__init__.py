@@ -10,13 +10,7 @@ from variegate.files.run_store import CheckpointError
 from variegate.solvers.alternating import AlternatingSubgradient
 from variegate.solvers.lbfgs import LBFGS
 from variegate.solvers.minibatch import MiniBatch
-from variegate.solvers.result import (
-    Callback,
-    Problem,
-    SolverResult,
-    Step,
-    Stop,
-)
+from variegate.solvers.result import Callback, Problem, SolverResult, Step, Stop
 
 __all__ = [
     "LBFGS",

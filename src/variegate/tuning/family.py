@@ -236,11 +236,7 @@ class OmegaFamily:
 
     @classmethod
     def decode(
-        cls,
-        document: Mapping[str, Any],
-        own: Own,
-        features: str,
-        n_features: int,
+        cls, document: Mapping[str, Any], own: Own, features: str, n_features: int
     ) -> OmegaFamily:
         """Return the models of a file; ``features`` names their features in errors."""
         MODELS.check(document.get("models"), "models")

@@ -78,10 +78,7 @@ def _judge(model: LargeMarginDPP, fold: Fold, scoring: Scoring) -> FloatArray:
 
 
 def _fit_and_judge(
-    model: LargeMarginDPP,
-    fold: Fold,
-    steps: Sequence[GridStep],
-    scoring: Scoring,
+    model: LargeMarginDPP, fold: Fold, steps: Sequence[GridStep], scoring: Scoring
 ) -> list[tuple[LargeMarginDPP, FloatArray]]:
     """Fit on a fold at every place, by default from ``model``, and judge the fits."""
     fitted: dict[Place | None, LargeMarginDPP] = {None: model}

@@ -20,12 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from variegate import metrics
 from variegate._progress import Progress, ignore
 from variegate._typing import FloatArray, IntArray
-from variegate.baselines.learned import (
-    ORDERINGS,
-    Ordering,
-    f_by_ordering,
-    f_of_first,
-)
+from variegate.baselines.learned import ORDERINGS, Ordering, f_by_ordering, f_of_first
 from variegate.decoding import Decoder
 from variegate.decoding.residuals import ranked
 from variegate.estimator import LargeMarginDPP
