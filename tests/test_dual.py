@@ -4,6 +4,7 @@ import json
 import resource
 from fractions import Fraction
 from operator import mul
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 import reference
 import variegate as vg
 from variegate.files.models import ModelFileError
-from variegate.learning.dual import DualPoint
+from variegate.kernels.domains import Free
 from variegate.learning.examples import Example, check_examples
 from variegate.learning.factors import (
     Factors,
@@ -62,10 +63,11 @@ def dense_terms(loss, parts, weights, u, targets, jitter):
 
 def dual_terms(loss, parts, weights, u, targets, jitter):
     """The same by the factors."""
-    factors = Factors.of(parts)
-    ridge = jitter * (factors.squared @ weights)
-    at = DualPoint(loss, factors, weights, ridge, u, targets)
-    return at.value, at.weight_gradient(jitter), at.quality_gradient()
+    kernel = SimpleNamespace(domain=Free(len(parts)))
+    position = np.zeros(1, dtype=int)
+    stack = DualStack(position, None, Factors.of(parts), targets, kernel, jitter)
+    value, by_quality, by_weight = stack.evaluate(loss, weights, u)
+    return value, by_weight, by_quality
 
 
 def assert_close(actual, expected, tolerance):

@@ -120,7 +120,7 @@ class Learner:
         return self._best([self.solver.solve], problem, self._starts(problem, rng))
 
     def _problem(self, examples: list[Example]) -> LearningProblem:
-        """Return the objective of examples in memory, its kernel settled by them."""
+        """Return the objective of examples in memory, and fit its kernel to them."""
         kernel, omega, options = self._kernel(), self.model.omega, self._options()
         if isinstance(examples, SharedExamples):
             if self.device is None:

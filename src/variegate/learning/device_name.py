@@ -13,12 +13,12 @@ NEEDS_PYTORCH = (
 def device_named(device: Any) -> str | None:
     """Return the name by which PyTorch knows a device; None for NumPy on the CPU.
 
-    "auto" is the first GPU if there is one that PyTorch can use, and None otherwise.
+    "auto" is the first GPU that PyTorch can use, or None.
 
     Raises
     ------
     ValueError
-        If there is no such device.
+        If the machine does not have this device.
     ImportError
         If PyTorch is not installed.
     """
@@ -31,10 +31,9 @@ def device_named(device: Any) -> str | None:
         )
     if device == "auto":
         return "cuda" if _n_gpus(needed=False) else None
-    if device == "cpu":
-        _n_gpus()
-        return device
     n_gpus = _n_gpus()
+    if device == "cpu":
+        return device
     if not n_gpus:
         raise ValueError(
             f"device={device!r}, but PyTorch finds no GPU on this machine that it can "

@@ -73,8 +73,8 @@ def log_det_and_inverse_of_target(
 class DualPoint:
     """The loss of one ground set at one point, and the methods for its gradients.
 
-    ``G`` is its derivative in the similarity with the ridge; all of it is zero where
-    the hinge is.
+    ``G`` is its derivative in the similarity with the ridge.  Where the point
+    ``is_flat``, because the hinge is, all gradients are zero, and no method is called.
 
     Parameters
     ----------
@@ -129,8 +129,6 @@ class DualPoint:
     def quality_gradient(self) -> FloatArray:
         """Return ``∂f/∂u``."""
         resolvent, W = self.resolvent, self.W
-        if self.is_flat:
-            return np.zeros(len(W))
         gradient = resolvent.included.copy()
         gradient[self.members] = -resolvent.excluded[self.members]
         if self.margin_slope > 0:
@@ -146,8 +144,6 @@ class DualPoint:
         ``⟨G, F_k F_kᵀ⟩``, and ``jitter`` times that with the diagonal of ``F_k F_kᵀ``.
         """
         factors = self.factors
-        if self.is_flat:
-            return np.zeros(factors.n_factors)
         solved = self.resolvent.solved(self.weights[factors.owner])
         traces = np.einsum("ij,ji->i", self.resolvent.gram, solved)
         if self.margin_slope > 0:
@@ -161,8 +157,6 @@ class DualPoint:
     def diagonal(self) -> FloatArray:
         """Return the diagonal of ``G``."""
         resolvent, W, h = self.resolvent, self.W, self.resolvent.leverage
-        if self.is_flat:
-            return np.zeros(len(W))
         diagonal = resolvent.share * (1.0 - h)
         if self.margin_slope > 0:
             squares = W * resolvent.kept * ((1.0 - h) ** 2 - h**2) + self.g
@@ -177,8 +171,6 @@ class DualPoint:
         Φ A Δ N)``.
         """
         columns, resolvent = self.factors.columns, self.resolvent
-        if self.is_flat:
-            return np.zeros(columns.shape)
         solved = resolvent.solved(self.weights[self.factors.owner])
         share = resolvent.share
         product = columns @ solved

@@ -178,6 +178,8 @@ class _LowRankStack(_Stack):
     ) -> tuple[float, FloatArray, FloatArray | None]:
         """Return the loss, and its gradients in ``u`` and in the kernel."""
         at = DualPoint(loss, *self._similarity(parameters), u, self.targets)
+        if at.is_flat:
+            return 0.0, np.zeros(len(u)), np.zeros(len(parameters))
         slope = self._kernel_gradient(at, parameters) if self.learned else None
         return at.value, at.quality_gradient(), slope
 

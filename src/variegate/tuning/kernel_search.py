@@ -174,9 +174,9 @@ class KernelSearch:
         able = [
             s for s in standings if s.name not in self.kernels or s.name in self.fixed
         ]
-        if not able:
+        best = max(able, key=lambda one: (len(one.fitted), one.mean), default=None)
+        if best is None:
             return None
-        best = max(able, key=lambda standing: (len(standing.fitted), standing.mean))
         return Winner(self._in_full(best.contender), best.rule)
 
 
@@ -196,7 +196,7 @@ class Familiarity:
     Attributes
     ----------
     kernel : Kernel
-        Settled, with :class:`variegate.Kinds` in it.
+        Fitted, with :class:`variegate.Kinds` in it.
     least : float
     """
 
@@ -220,7 +220,7 @@ class Familiarity:
 
 
 def kinds_of(kernel: Kernel) -> list[Kinds]:
-    """Return the kinds in a settled kernel."""
+    """Return the kinds in a fitted kernel."""
     parts = kernel.kernels_ if isinstance(kernel, Mixture) else [kernel]
     return [part for part in parts if isinstance(part, Kinds)]
 

@@ -228,26 +228,22 @@ class LearnedDPP:
     ) -> dict[Rule, FloatArray]:
         """Return F-scores by decoder, then by the number of items."""
         rows = []
-        for position, pair in enumerate(zip(ground_sets, wanted, strict=True)):
+        for position, ground_set in enumerate(ground_sets):
+            members = wanted[position]
             with naming(position):
-                rows.append(self._row(fitted, *pair))
+                ensemble = fitted.ensemble(ground_set)
+                choices = [
+                    ensemble.decode(how, random_state=0) for how in self.decoders
+                ]
+            row = [metrics.f_score(choice.indices, members) for choice in choices]
+            if self.largest:
+                order = ranked(ensemble, np.arange(len(ground_set)), self.largest)
+                flags = as_indicator(members, len(ground_set))
+                row += f_of_first(flags, order, self.largest).tolist()
+            rows.append(row)
         rules = [Rule(decoder) for decoder in self.decoders]
         rules += [Rule("greedy", k) for k in range(1, self.largest + 1)]
         return dict(zip(rules, np.array(rows).T, strict=True))
-
-    def _row(
-        self, fitted: LargeMarginDPP, ground_set: GroundSet, wanted: IntArray
-    ) -> list[float]:
-        ensemble = fitted.ensemble(ground_set)
-        row = [
-            metrics.f_score(ensemble.decode(decoder, random_state=0).indices, wanted)
-            for decoder in self.decoders
-        ]
-        if self.largest:
-            order = ranked(ensemble, np.arange(len(ground_set)), self.largest)
-            flags = as_indicator(wanted, len(ground_set))
-            row += f_of_first(flags, order, self.largest).tolist()
-        return row
 
     def family(
         self, omegas: Sequence[float], ground_sets: Any, subsets: Any, **others: Any
