@@ -165,18 +165,18 @@ class OmegaFamily:
                 ground_sets = [example.ground_set for example in ground_sets]
         if subsets is not None and not fit_arguments:
             ground_sets, subsets = SharedExamples(ground_sets, subsets), None
-        model = clone(estimator)
+        lam, unfitted = estimator.lam, clone(estimator)
         fitted: dict[float, LargeMarginDPP] = {}
-        for place, start in grid_steps([model.lam], omegas):
-            if start is not None:
-                model = fitted[start[1]]
-            fitted[place[1]] = fit_next(
-                model, ground_sets, subsets, *place, True, **fit_arguments
+        for (_, omega), start in grid_steps([lam], omegas):
+            model = unfitted if start is None else fitted[start[1]]
+            fitted[omega] = fit_next(
+                model, ground_sets, subsets, lam, omega, True, **fit_arguments
             )
             progress("fitting", len(fitted), len(omegas))
+        first = next(iter(fitted.values()))
         for omega in omegas:
             if omega not in fitted:  # with lambda 0 omega plays no part
-                fitted[omega] = copy.copy(model).set_params(omega=omega)
+                fitted[omega] = copy.copy(first).set_params(omega=omega)
                 progress("fitting", len(fitted), len(omegas))
         models = [fitted[omega] for omega in omegas]
         for model in models:
