@@ -99,13 +99,13 @@ def as_documents(documents: Sequence[Document | str]) -> list[Document]:
     """Return texts as documents; at least one must hold some text."""
     if isinstance(documents, str | Document):
         documents = [documents]
-    for number, document in enumerate(documents):
-        if not isinstance(document, str | Document):
+    checked = [Document(text) if isinstance(text, str) else text for text in documents]
+    for number, document in enumerate(checked):
+        if not isinstance(document, Document):
             raise TypeError(
                 f"document {number} is a {type(document).__name__}: documents are "
                 "texts or Document objects"
             )
-    checked = [Document(text) if isinstance(text, str) else text for text in documents]
     if not any(document.text.strip() for document in checked):
         raise ValueError("there is no text to summarize")
     return checked

@@ -136,7 +136,14 @@ class FisherEncoder:
 
         rng = generator(random_state)
         sample = _sample(descriptors, self.max_descriptors, rng)
-        self._check_sample(sample)
+        n_different = len(np.unique(sample, axis=0))
+        for name in ("n_gaussians", "n_components"):
+            if n_different < getattr(self, name):
+                raise ValueError(
+                    f"{n_different} different descriptors (zeros aside) are too few "
+                    f"for {name}={getattr(self, name)}: give more images, or lower "
+                    f"{name}; max_descriptors is {self.max_descriptors}"
+                )
         roots = _root_sift(sample)
         # With more threads, sums come in any order, and a seed gives no fixed result.
         with threadpool_limits(limits=1):
@@ -208,16 +215,6 @@ class FisherEncoder:
             "variances": mixture,
         }
 
-    def _check_sample(self, sample: AnyArray) -> None:
-        n_different = len(np.unique(sample, axis=0))
-        for name in ("n_gaussians", "n_components"):
-            if n_different < getattr(self, name):
-                raise ValueError(
-                    f"{n_different} different descriptors (zeros aside) are too few "
-                    f"for {name}={getattr(self, name)}: give more images, or lower "
-                    f"{name}; max_descriptors is {self.max_descriptors}"
-                )
-
 
 def _without_zeros(descriptors: AnyArray) -> AnyArray:
     return np.asarray(descriptors[descriptors.any(axis=1)])
@@ -250,6 +247,4 @@ def _single(values: AnyArray) -> FloatArray:
 
 def _short_decimals(values: FloatArray) -> Any:
     """Return the shortest decimals that single precision reads back the same."""
-    if values.ndim > 1:
-        return [_short_decimals(row) for row in values]
-    return [float(str(value)) for value in values.astype(np.float32)]
+    return values.astype(np.float32).astype(str).astype(np.float64).tolist()

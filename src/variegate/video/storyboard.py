@@ -77,10 +77,15 @@ def storyboard(
         )
     largest = max(width // 2, *(k.image.shape[1] for k in ordered))
     # A sheet of one upright picture is not much higher than wide.
-    across = max(1, min(column, largest, round(aspect * width)))
-    grid = _grid(ordered, _Cell(ordered, across, aspect), columns, column)
-    sheet = _ground(len(grid) + 4 * _GAP, width)
-    _put(sheet, grid, 2 * _GAP, (width - grid.shape[1]) // 2)
+    cell_width = max(1, min(column, largest, round(aspect * width)))
+    cell = _Cell(ordered, cell_width, aspect)
+    step = cell.total_height + _GAP
+    sheet = _ground(math.ceil(len(ordered) / columns) * step + 3 * _GAP, width)
+    margin = (width - columns * (column + _GAP) + _GAP) // 2
+    for place, keyframe in enumerate(ordered):
+        row, across = divmod(place, columns)
+        left = margin + across * (column + _GAP) + (column - cell_width) // 2
+        _put(sheet, cell.draw(keyframe), 2 * _GAP + row * step, left)
     return sheet
 
 
@@ -115,20 +120,6 @@ class _Cell:
         where = (start, line + (self.n_lines - 1) * _LINE)
         _write(cell, f"frame {keyframe.number}", where, self.width - start)
         return cell
-
-
-def _grid(
-    keyframes: Sequence[Keyframe], cell: _Cell, columns: int, column: int
-) -> Picture:
-    """Return rows of cells, each in the middle of a column of ``column`` pixels."""
-    n_rows = math.ceil(len(keyframes) / columns)
-    step = cell.total_height + _GAP
-    grid = _ground(n_rows * step - _GAP, columns * (column + _GAP) - _GAP)
-    for place, keyframe in enumerate(keyframes):
-        row, across = divmod(place, columns)
-        left = across * (column + _GAP) + (column - cell.width) // 2
-        _put(grid, cell.draw(keyframe), row * step, left)
-    return grid
 
 
 def _put(ground: Picture, picture: Picture, top: int, left: int) -> None:
