@@ -169,10 +169,8 @@ def read_clusters(
         Each object has ``documents`` (strings, or objects with ``id`` and ``text``)
         and may have ``references`` (strings), ``id``, ``topic`` (the group of the
         cluster) and ``language``.
-    where : mapping, optional
-        Only the clusters with these values, such as ``{"split": "train"}``.
-    need_references : bool, default=True
-        Whether a cluster without references is an error.
+    where : only the clusters with these values, such as ``{"split": "train"}``
+    need_references : whether a cluster without references is an error
     encoding : str
     """
     clusters, wanted, place = [], dict(where or {}), ""

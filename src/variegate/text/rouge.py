@@ -140,18 +140,15 @@ class Rouge(Tokenizer):
     su : int or None
         Most words between the two words of a pair; pairs count beside single words:
         ``rouge-su4``.
-    stem : bool
-        Whether to compare the stems of English words.
+    stem : whether to compare the stems of English words
     exceptions : mapping or None
         Base forms of irregular words, looked up before stemming; see
         :func:`~variegate.text.rouge.read_exceptions`.  ROUGE-1.5.5 has WordNet's.
-    max_bytes, max_words : int or None
-        Limit of summaries and references alike.
+    max_bytes, max_words : limit of summaries and references alike, or None
     references : "average" or "best"
         Whether all references are pooled, or only the reference with the best recall
         counts, for each measure.
-    stop_words : iterable of words or None
-        Words that do not count.
+    stop_words : iterable of words that do not count, or None
     unicode : bool
         Whether letters outside ASCII are letters; in ROUGE-1.5.5 they are spaces.
     digits : int or None

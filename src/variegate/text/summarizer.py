@@ -54,8 +54,7 @@ class Summarizer(FamilyApplication):
         A learned combination of Gaussians and the cosine, or the cosine.
     features : {"full", "paper"}
         Quality features: see ``variegate.text.cluster_view``.
-    budget : str or Budget
-        Length of the training summaries.
+    budget : length of the training summaries, a str or Budget
     decoder : {"mbr", "greedy"}
         Whether to choose for the best expected agreement with samples (minimum Bayes
         risk), or greedily by probability.
@@ -200,8 +199,7 @@ class Summarizer(FamilyApplication):
         language : str, optional
             Of the documents; for abbreviations, function words and pronouns.  "none"
             for a language without word lists; by default it is detected.
-        random_state : None, int or numpy.random.Generator
-            By default that of the model.
+        random_state : None, int or numpy.random.Generator; by default the model's
         """
         check_is_fitted(self, "family_")
         checked = as_documents(documents)

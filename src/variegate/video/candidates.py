@@ -287,7 +287,7 @@ class TrainingVideo:
 
     @property
     def _hues(self) -> tuple[FloatArray, list[FloatArray]]:
-        """Histograms of the candidates, (N, 16), and of those of each user."""
+        """Histograms of the candidates, (N, 16), and of the frames of each user."""
         hues = np.array([d.hue for d in self.view.descriptions])
         users = zip(self.users, self.n_unmatchable, strict=True)
         return hues, [with_lost(hues[list(user)], lost) for user, lost in users]

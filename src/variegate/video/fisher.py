@@ -1,8 +1,7 @@
 r"""Encode the local patterns of an image as a Fisher vector.
 
-An image is described by SIFT descriptors on a grid.  A mixture of Gaussians models the
-descriptors of a collection of images, and the Fisher vector of one image says how that
-mixture would have to change to fit its descriptors better.
+A mixture of Gaussians models the SIFT descriptors of a collection of images; the Fisher
+vector of one image is the direction in which it fits the image's descriptors better.
 
 References
 ----------
@@ -101,23 +100,18 @@ class FisherEncoder:
     sum, and is projected to its leading principal components.  The vector of an image
     holds the :func:`fisher_gradients` of its descriptors under a mixture of Gaussians
     with diagonal covariances; each number is replaced by the root of its size with
-    its sign, and the whole is scaled to length 1.
-
-    Descriptors of zeros are left out of fitting and encoding.
+    its sign, and the whole is scaled to length 1.  Descriptors of zeros are left out.
 
     Parameters
     ----------
-    n_components, n_gaussians : int
-        Principal components D, at most 128, and Gaussians K of the mixture.
-    max_descriptors : int
-        The size of the random sample that components and mixture are fitted to.
+    n_components, n_gaussians : components D, at most 128, and Gaussians K
+    max_descriptors : size of the random sample to fit to
 
     Attributes
     ----------
-    centre_, components_ : arrays of shape (128,) and (D, 128)
-        Mean of the root-SIFT descriptors, and principal components, one a row.
+    centre_, components_ : mean (128,) and principal components (D, 128) of root-SIFT
     weights_, means_, variances_ : arrays of shape (K,), (K, D) and (K, D)
-        The mixture.  All numbers have single precision: short and exact in a file.
+        All numbers have single precision: short and exact in a file.
     """
 
     n_components: int = 32
@@ -163,10 +157,10 @@ class FisherEncoder:
         return self
 
     def encode(self, descriptors: AnyArray) -> FloatArray:
-        """Return the Fisher vector of descriptors (n, 128), an array of length 2 K D.
+        """Return the Fisher vector of descriptors (n, 128), (2 K D,) and of norm 1.
 
-        Gradients by the means, Gaussian by Gaussian, then those by the deviations.  It
-        has norm 1; zeros if there are no descriptors other than zeros.
+        Gradients by the means, Gaussian by Gaussian, then by the deviations; zeros if
+        all descriptors are zeros.
         """
         usable = _without_zeros(descriptors)
         if not len(usable):

@@ -62,20 +62,17 @@ class KeyframePicker(FamilyApplication):
         for each, and :meth:`pick` takes any value between them.
     default_omega : float, default=1.0
         Default of :meth:`pick`; if it was not learned for, the nearest is taken.
-    blocks : sequence of str
-        Features that frames are compared by: "palette", "layout" and "patterns".
-    bandwidths : sequence of float
-        Of the Gaussians in each block; vectors have length 1.
+    blocks : features that frames are compared by: "palette", "layout" and "patterns"
+    bandwidths : of the Gaussians in each block; vectors have length 1
     decoder : {"mbr", "greedy"}
-        How frames are chosen: for the best expected agreement with samples (minimum
-        Bayes risk), or greedily by probability.
+        Whether to choose for the best expected agreement with samples (minimum Bayes
+        risk), or greedily by probability.
     beta : float, default=1.0
         Of the F-score of matched frames; above 1 recall counts for more.
     max_similarity : float, default=1.0
-        The greedy search of "mbr" takes no two frames whose learned similarity is above
-        this; 1 allows all.
+        Largest learned similarity of two chosen frames in the search of "mbr".
     n_samples : int, default=300
-        Sets that the choice agrees with.
+        Samples of "mbr".
     l2, max_iter : as for ``LargeMarginDPP``
     random_state : None, int or numpy.random.Generator
     verbose : bool, default=False
@@ -86,8 +83,7 @@ class KeyframePicker(FamilyApplication):
     family_ : OmegaFamily
         The models; also as ``models_``, one for each of ``omegas_``, which is sorted.
     encoder_ : FisherEncoder
-    every_ : float
-        Seconds between the sampled frames of the training videos.
+    every_ : seconds between the sampled frames of the training videos
     training_ : dict
         Numbers of videos, candidates and users, of picks that reach no candidate
         ("n_lost"), and how well the oracle agrees with the users.
@@ -132,8 +128,7 @@ class KeyframePicker(FamilyApplication):
         Parameters
         ----------
         videos : sequence of PickedVideo
-        every : float
-            Seconds between sampled frames.
+        every : seconds between sampled frames
         progress : callable, optional
             Called with "fitting" and the numbers of finished and of all steps.
         """
@@ -253,13 +248,11 @@ class KeyframePicker(FamilyApplication):
             and ``per_shot`` only one can be given.
         every : float, optional
             Seconds between sampled frames; by default as in training.
-        screening : Screening, optional
-            Limits below which frames are dropped.
+        screening : limits below which frames are dropped, optional
         progress : callable, optional
             Called with "reading", the time of each sampled frame, and the duration of
             the video, 0 where it is not known.
-        random_state : None, int or numpy.random.Generator
-            By default that of the model.
+        random_state : None, int or numpy.random.Generator; by default the model's
         """
         check_is_fitted(self, "family_")
         amount = Amount(max_frames, count, per_shot)

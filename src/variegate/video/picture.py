@@ -191,15 +191,12 @@ class FrameDescription:
 
     Attributes
     ----------
-    hue : array of shape (16,)
-        The histogram that VSUMM compares.
+    hue : array of shape (16,), the histogram that VSUMM compares
     palette, layout : arrays of shape (48,) and (25 · 48,)
         Roots of the histograms of hue, saturation and value, of the whole picture and
         in 5 × 5 cells: vectors of length 1.
-    picture : array
-        The numbers of :func:`picture_statistics`.
-    sift : uint8 array of shape (n, 128)
-        Descriptors of local patterns.
+    picture : numbers of :func:`picture_statistics`
+    sift : uint8 array of shape (n, 128), descriptors of local patterns
     """
 
     number: int
