@@ -119,14 +119,13 @@ def _process(ensemble: LEnsemble, constraint: Constraint) -> tuple[float, Draw]:
     if len(ensemble) > _FEW_CANDIDATES:
         values, vectors = symmetric_eigenpairs(ensemble.marginal_kernel())
         odds = logit(np.clip(values, 0.0, 1.0))
-        shift = 0.0
-        if budget is not None:
-            shift = _shift(odds, vectors.all() ** 2 @ costs, budget)
-        kept = expit(odds + shift)
-        size = float(kept.sum())
-        if abs(shift) <= _SAFE_SCALE and size <= _LONG:
-            return size, partial(sample_spectral, kept, vectors)
+        weight = vectors.all() ** 2 @ costs
+        shift = 0.0 if budget is None else _shift(odds, weight, budget)
         if abs(shift) <= _SAFE_SCALE:
+            kept = expit(odds + shift)
+            size = float(kept.sum())
+            if size <= _LONG:
+                return size, partial(sample_spectral, kept, vectors)
             K = (vectors.all().T * kept) @ vectors.all()
             return size, partial(sample_sequential, K)
     if budget is not None:
@@ -184,7 +183,7 @@ def _bags(subsets: BoolArray, counts: sparse.csr_array) -> FloatArray:
     """Return how often each unit is in each subset of the sentences."""
     units = sparse.csr_array(counts.T, dtype=np.float32)
     members = sparse.csr_array(np.ascontiguousarray(subsets.T), dtype=np.float32)
-    # Units in rows are what agreement is computed from: nothing is copied there.
+    # With units in rows, as the search reads them without a copy.
     return np.asarray((units @ members).toarray().T)
 
 

@@ -187,7 +187,7 @@ class _HtmlReader(HTMLParser):
 
 
 def _as_document(passages: Sequence[_Passage], reader: str) -> Document:
-    """Join passages, with a blank line between those that are not of one block."""
+    """Join passages, with a blank line between blocks."""
     text, blocks = "", list[Block]()
     unbroken: list[tuple[int, int]] = []
     for passage in passages:

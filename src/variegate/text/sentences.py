@@ -30,8 +30,8 @@ from variegate.text.words import ENDS
 _DEVANAGARI = "\u0900-\u097f"
 _CASELESS = f"\u0590-\u07ff{_DEVANAGARI}"
 
-# Ends of sentences that leave no doubt, with the closing marks that follow: those of
-# other scripts (dandas also typed as "|"), and full stops without a space after them
+# Certain ends of sentences, with the closing marks that follow: marks of other
+# scripts (dandas also typed as "|"), and full stops without a space after them
 # between words of scripts without capitals, after Hindi "is" and "was", before English
 # "I".
 _CERTAIN_END = re.compile(

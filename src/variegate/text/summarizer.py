@@ -32,7 +32,7 @@ from variegate.text.summary import MarkedSentence, Summary
 from variegate.text.training_set import TRAINING, TrainingSet
 from variegate.text.words import CORPUS, CorpusFrequencies, used_only
 
-MAX_CANDIDATES = 1000  # of more sentences, those of the highest quality
+MAX_CANDIDATES = 1000  # of more sentences, the ones of the highest quality
 SIMILARITIES = ("mkr", "cos")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -190,18 +191,17 @@ def _documents(summary: Summary) -> Iterator[dict[str, object]]:
     marked: list[list[MarkedSentence]] = [[] for _ in summary.documents]
     for entry in summary.marked:
         marked[entry.sentence.document].append(entry)
-    number = 1
+    numbers = itertools.count(1)
     for place, entries in enumerate(marked):
         n_chosen = sum(entry.chosen for entry in entries)
-        blocks = list(_blocks(summary.documents[place], entries, number))
+        blocks = list(_blocks(summary.documents[place], entries, numbers))
         yield {"name": _name(summary, place), "n_chosen": n_chosen, "blocks": blocks}
-        number += n_chosen
 
 
 def _blocks(
-    document: Document, entries: Sequence[MarkedSentence], number: int
+    document: Document, entries: Sequence[MarkedSentence], numbers: Iterator[int]
 ) -> Iterator[_Block]:
-    """Yield a document in blocks; ``number`` is that of its first chosen sentence."""
+    """Yield a document in blocks, its chosen sentences with the next numbers."""
     heading, text = "h3", document.text
     for start, end, inside in _paragraphs(document, entries):
         first, last = trim(text, start, end)
@@ -214,10 +214,10 @@ def _blocks(
             tag, heading = heading, "h4"
         pieces = []
         for entry in inside:
-            sentence = entry.sentence
-            pieces += [_Piece(text[start : sentence.start]), _piece(entry, number)]
-            number += entry.chosen
-            start = sentence.end
+            number = next(numbers) if entry.chosen else 0
+            before = _Piece(text[start : entry.sentence.start])
+            pieces += [before, _piece(entry, number)]
+            start = entry.sentence.end
         yield _Block([*pieces, _Piece(text[start:end])], tag, kinds == {"dateline"})
 
 
@@ -242,4 +242,4 @@ def _piece(entry: MarkedSentence, number: int) -> _Piece:
     if entry.probability is not None:
         note = f"probability {percent(entry.probability)}"
         shade = sum(entry.probability >= edge for edge in _SHADES)
-    return _Piece(entry.sentence.text, note, shade, number if entry.chosen else 0)
+    return _Piece(entry.sentence.text, note, shade, number)

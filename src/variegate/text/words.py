@@ -128,7 +128,7 @@ def unit_rows(matrix: sparse.csr_array) -> sparse.csr_array:
 
 @dataclass(frozen=True)
 class CorpusFrequencies:
-    """The number of texts of a corpus, and of those that hold each word."""
+    """The number of texts of a corpus, and of texts with each word."""
 
     n_texts: int
     counts: Mapping[str, int]

@@ -266,7 +266,7 @@ class TrainingVideo:
 
     @classmethod
     def of(cls, video: PickedVideo, every: float) -> TrainingVideo:
-        """Read the candidates of a video, and those that users picked."""
+        """Read the candidates of a video, and find the picked ones."""
         read = read_candidates(video.path, every)
         users, lost = [], []
         for times in video.users:

@@ -1,4 +1,4 @@
-"""Score key frames against those that people chose (VSUMM's evaluation).
+"""Score key frames against people's choices (VSUMM's evaluation).
 
 Avila et al., 2011, "VSUMM: a mechanism designed to produce static video summaries".
 """
@@ -26,7 +26,7 @@ def frame_distances(one: Any, other: Any) -> FloatArray:
 
 
 def with_lost(histograms: FloatArray, n_lost: int) -> FloatArray:
-    """Return histograms (N, bins) with those of lost frames after them."""
+    """Return histograms (N, bins), then the histograms of lost frames, NaN."""
     return np.pad(histograms, ((0, n_lost), (0, 0)), constant_values=np.nan)
 
 
@@ -73,7 +73,7 @@ class KeyframeScore(NamedTuple):
 def score_against_user(
     user: Any, system: Any, threshold: float = THRESHOLD, matching: Matching = "maximum"
 ) -> KeyframeScore:
-    """Score the frames of a system against those of one user.
+    """Score the frames of a system against the frames of one user.
 
     Both are histograms, (frames, bins), in the order in which the frames were chosen,
     and NaN for frames whose picture is lost.

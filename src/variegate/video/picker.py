@@ -1,4 +1,4 @@
-"""Learn key frames from videos with picked frames, and pick those of a video."""
+"""Learn key frames from videos with picked frames, and pick them in a video."""
 
 from __future__ import annotations
 

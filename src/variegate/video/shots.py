@@ -227,8 +227,8 @@ def split_into_stretches(
 ) -> Iterator[Stretch]:
     """Yield stretches in order; one picture is held at a time.
 
-    None goes on beyond a cut.  The list of the times of cuts may grow while frames are
-    taken, as long as those before a frame are known with it.
+    None crosses a cut.  The list of cuts may grow while frames are read, as long as it
+    has all cuts before a frame.
     """
     best: tuple[Frame, FloatArray, float] | None = None
     start, end, first = 0.0, 0.0, np.empty(0)
