@@ -47,10 +47,10 @@ class LEnsemble:
         ``L = diag(exp(log_scale)) S diag(exp(log_scale))``; a factor; or, where items
         are dependent to rounding, rows that settle the rank for all that is asked.
     items : array of shape (N,)
-        Item numbers: ``0 .. N-1``, or after :meth:`condition` what is left of them.
+        Item numbers: ``0 .. N-1``, or the remaining ones after :meth:`condition`.
     n_together : int
         Ensembles that are decoded in the same call as this one: for many, compiling
-        pays earlier.  What is chosen does not depend on it.
+        pays earlier.  Choices do not depend on it.
 
     Examples
     --------
@@ -180,7 +180,7 @@ class LEnsemble:
         """Draw ``n`` subsets exactly; a boolean array of shape (n, N).
 
         The same seed draws the same subsets on one machine, whatever the number of
-        threads, unless a random number falls within rounding of what it is compared to.
+        threads, unless a random number is within rounding of its threshold.
         For a factor of more than 2000 items that is promised only where no eigenvalue
         is repeated.
         """
@@ -219,7 +219,7 @@ class LEnsemble:
     def condition(
         self, include: SubsetLike = (), exclude: SubsetLike = ()
     ) -> LEnsemble:
-        """Return the ensemble of the other items, given what must and must not be in.
+        """Return the ensemble of the other items, given included and excluded ones.
 
         ``include`` and ``exclude`` are item numbers or boolean masks.  The new ensemble
         is over the items in neither, in their order; its ``items`` are their numbers in
@@ -278,6 +278,6 @@ class LEnsemble:
 
 def _held(dense: Dense, matrix: FloatArray, name: str) -> Representation:
     """Return how a matrix is held, refusing one that is not semidefinite."""
-    if not dense.conditioning[0] > 0.0:  # what has a factor is definite
+    if not dense.conditioning[0] > 0.0:  # else it has a Cholesky factor
         check_semidefinite(matrix, name)
     return dense.settled()

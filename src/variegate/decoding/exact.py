@@ -36,7 +36,7 @@ _TAME_PIVOT = 1e-4
 #: within ``RANK_TOLERANCE``.
 _DOUBT = 2.0 * RANK_TOLERANCE
 
-#: Nodes between two looks at the clock, some ten milliseconds.
+#: Nodes between two readings of the clock, some ten milliseconds.
 _NODES_AT_A_TIME = 500
 
 
@@ -70,7 +70,7 @@ class Exact:
                 f"{len(ensemble)}: use 'greedy' or 'mbr'"
             )
         if len(ensemble) <= TABLED_ITEMS:
-            return _look_at_all(ensemble, constraint)
+            return _best_of_all(ensemble, constraint)
         return self._branch_and_bound(ensemble, constraint)
 
     def _branch_and_bound(
@@ -104,7 +104,7 @@ class Exact:
         )
 
 
-def _look_at_all(ensemble: Ensemble, constraint: Constraint) -> Selection:
+def _best_of_all(ensemble: Ensemble, constraint: Constraint) -> Selection:
     n_items = len(ensemble)
     allowed = np.ones(2**n_items, dtype=bool)
     if constraint.k is not None or constraint.budget is not None:
@@ -306,5 +306,5 @@ class _Search:
         return np.sort(self._best_set[: self._best_count])
 
     def upper_bound(self) -> float:
-        """Return what no feasible log-determinant exceeds."""
+        """Return an upper bound of all feasible log-determinants."""
         return float(max(self._nodes.bounds[: self.n_open].max(), self._best_value))

@@ -197,11 +197,11 @@ class _Neighbourhood:
         half, residual = self._explained(items)
         w = solve_triangular(self.factor, half, lower=True, trans="T").T
 
-        # What the item that comes in adds to those that stay ...
+        # The residual of the item that comes in, given those that stay ...
         share = np.empty((len(items), 1 + len(self.members)))
         share[:, 0] = residual
         share[:, 1:] = residual[:, None] + w**2 / self.inverse_diagonal
-        # ... times what the others keep of the determinant without the one that goes.
+        # ... times the share of the determinant without the one that goes.
         freed = np.concatenate(
             [[0.0], np.log(self.inverse_diagonal) - 2.0 * u[self.members]]
         )

@@ -13,7 +13,7 @@ from variegate.selection import Ensemble, refuse_fewer
 #: Gains that differ by no more than this are equal.
 TIE = 1e-10
 
-#: A squared residual above this is no rounding, in whatever order items are taken.
+#: A squared residual above this is not rounding, in any order of items.
 _SURELY_LEFT = 1e-8
 
 #: Reasons to end a greedy search.
@@ -100,7 +100,7 @@ class Residuals:
         return True
 
     def add(self, item: int) -> None:
-        """Take an item and update what the others still add."""
+        """Take an item and update the residuals of the others."""
         self.available[item] = False
         self.chosen.append(item)
         if self._rows is not None:
@@ -152,7 +152,7 @@ def ranked(ensemble: Ensemble, members: IntArray, most: int | None = None) -> In
     u = kernel.log_scale[members]
     S = kernel.submatrix(members)
     left, factor = np.diag(S).copy(), np.zeros((len(members), most))
-    # What is left of a unit after so many subtractions is rounding below this.
+    # Below this, the rest of a unit after the subtractions is rounding.
     floor = len(members) * np.finfo(np.float64).eps
     is_left = np.ones(len(members), dtype=bool)
     order: list[int] = []

@@ -24,8 +24,8 @@ _NEGLIGIBLE = 1e-15
 #: Sums that differ by no more than this share are equal; the smaller set is taken.
 _EQUAL = 1e-12
 
-#: Sizes looked at in one go; fewer where that is more than so many weights, or where a
-#: budget makes each size a search of its own.
+#: Sizes in a batch; fewer where it has more than this many weights, or where a budget
+#: makes each size a search of its own.
 _BATCH, _MOST_WEIGHTS, _BATCH_OF_SEARCHES = 64, 2**22, 8
 
 #: Nodes of all searches within a budget together, about a tenth of a second.
@@ -142,7 +142,7 @@ class SizeSearch:
             sizes = np.array([round(self.weights.expected_size)])
             sizes = np.clip(sizes, max(self.smallest, 1), self.largest)
         while len(sizes):
-            self._look_at(sizes)
+            self._choose_at(sizes)
             sizes = self._open()
             if len(sizes) > batch:
                 sizes = sizes[np.linspace(0, len(sizes) - 1, batch).astype(np.intp)]
@@ -158,7 +158,7 @@ class SizeSearch:
         sizes = np.flatnonzero(~self._is_seen)
         return sizes[self._is_better(self._upper[sizes], sizes)]
 
-    def _look_at(self, sizes: IntArray) -> None:
+    def _choose_at(self, sizes: IntArray) -> None:
         """Choose from items by their weights at some sizes, and bound other sizes."""
         weights = self.weights.at(sizes)
         last = int(max(sizes[-1], self._open().max(initial=0)))

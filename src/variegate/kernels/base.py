@@ -75,7 +75,7 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
         return Free(0)
 
     def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
-        """Settle, in place, what the training data must say, such as bandwidths."""
+        """Settle, in place, what depends on the training data, such as bandwidths."""
         return self
 
     def looks_at(self, sizes: IntArray) -> Looks:
@@ -96,14 +96,14 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
         """Refuse parameters of the constructor that make no sense."""
 
     def get_state(self) -> dict[str, Any]:
-        """Return what ``fit`` settled, as plain JSON values, for the model file."""
+        """Return the results of ``fit`` as plain JSON values, for the model file."""
         return {}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take back what :meth:`get_state` gave."""
+        """Restore the values of :meth:`get_state`."""
 
     def prepare(self, ground_set: GroundSet) -> Any:
-        """Return what ``value`` and ``pull_back`` need of a ground set."""
+        """Return the input of ``value`` and ``pull_back`` for a ground set."""
         return ground_set
 
     def prepare_together(self, ground_sets: Sequence[GroundSet]) -> Any | None:
@@ -124,7 +124,7 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
         return None
 
     def penalty_and_gradient(self, parameters: FloatArray) -> tuple[float, FloatArray]:
-        """Return what is added to the objective for the parameters; nothing here."""
+        """Return the penalty of the parameters in the objective; zero by default."""
         return 0.0, np.zeros(len(parameters))
 
     @property
@@ -133,7 +133,7 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
         return None
 
     def prepare_embedding(self, ground_set: GroundSet, most: int) -> Any | None:
-        """Return what :meth:`embedding` needs of a ground set.
+        """Return the input of :meth:`embedding` for a ground set.
 
         None where there is no embedding, or one of more than ``most`` columns.
         """
@@ -141,7 +141,7 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
         return None if size is None or size > most else self.prepare(ground_set)
 
     def embedding(self, prepared: Any, parameters: FloatArray) -> Embedding:
-        """Return learned features of the items, of what was prepared for it."""
+        """Return learned features of the items of a prepared ground set."""
         raise TypeError(f"{type(self).__name__} has no embedding")
 
     def pull_back_embedding(
@@ -219,6 +219,6 @@ class FixedKernel(Kernel):
 
 
 def check_block(block: Any) -> None:
-    """Refuse what cannot be the name of a block."""
+    """Refuse a block that is not a name."""
     if block is not None and not isinstance(block, str):
         raise ValueError(f"block must be a name or None, got {block!r}")

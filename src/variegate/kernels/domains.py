@@ -30,7 +30,7 @@ class Domain(ABC):
 
     @abstractmethod
     def random(self, generator: np.random.Generator) -> FloatArray:
-        """Return a random point, for starting again elsewhere."""
+        """Return a random point, for another start."""
 
     # Without constraints a point is its own nearest one and its own coordinates.
 

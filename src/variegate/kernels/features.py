@@ -133,7 +133,7 @@ def check_approximation(kernel: Any) -> None:
 
 
 def check_seed(random_state: Any) -> None:
-    """Refuse what a model file could not hold as the seed of a kernel."""
+    """Refuse a seed that a model file cannot hold."""
     is_seed = isinstance(random_state, Integral) and not isinstance(random_state, bool)
     if not is_seed or random_state < 0:
         raise ValueError(
@@ -272,7 +272,7 @@ def looks_of_approximation(kernel: Any, sizes: IntArray) -> Looks:
 
 
 class FromStart(Kernel):
-    """A kernel whose parameters are added to what ``fit`` found in the features.
+    """A kernel whose parameters are added to a start that ``fit`` finds.
 
     A subclass has the attributes ``penalty``, ``block`` and ``random_state``, and
     defines :meth:`find_start` and :meth:`value_and_pull_back`.

@@ -128,7 +128,7 @@ class Mixture(WeightedSum):
         return factors
 
     def prepare_embedding(self, ground_set: GroundSet, most: int) -> list[Any] | None:
-        """Return the factor of every fixed kernel, and what learned ones prepare.
+        """Return the factors of fixed kernels, and the prepared input of learned ones.
 
         None where a kernel has neither factor nor embedding; where none is learned,
         :meth:`factors` say it all.
@@ -210,7 +210,7 @@ class Mixture(WeightedSum):
         return [parts[place].prepare(ground_set) for place in self._fixed()]
 
     def prepare(self, ground_set: GroundSet) -> Any:
-        """Return the fixed similarities, packed, and what learned kernels prepare."""
+        """Return the fixed similarities, packed, and the input of learned kernels."""
         learned = self._learned()
         if not learned:
             return super().prepare(ground_set)

@@ -175,9 +175,8 @@ class MultipleKernel(WeightedSum):
 
     def set_state(self, state: dict[str, Any]) -> None:
         self.check()
-        bandwidths = {
-            entry["block"]: _ladder(entry["values"]) for entry in state["bandwidths"]
-        }
+        found = state["bandwidths"]
+        bandwidths = {one["block"]: _ladder(one["values"]) for one in found}
         if bandwidths.keys() != self._given().keys():
             raise ValueError("the bandwidths are not those of the kernel's blocks")
         self.bandwidths_ = bandwidths
@@ -215,15 +214,16 @@ class MultipleKernel(WeightedSum):
             return super().prepare(ground_set)
         chains = self._chains()
         similarity = gaussian_less_one if self.anchored else gaussian
-        distances: dict[str | None, FloatArray] = {}
-        first = []
-        for block, bandwidth in chains.bandwidths:
-            if bandwidth is None:
-                first.append(Linear(block=block).matrix(ground_set))
-                continue
-            if block not in distances:
-                distances[block] = squared_distances(ground_set.features(block))
-            first.append(similarity(distances[block], bandwidth))
+        distances = {
+            block: squared_distances(ground_set.features(block))
+            for block in {block for block, width in chains.bandwidths if width}
+        }
+        first = [
+            similarity(distances[block], width)
+            if width
+            else Linear(block=block).matrix(ground_set)
+            for block, width in chains.bandwidths
+        ]
         return packed(chains, first, self._anchors(ground_set))
 
     def prepare_together(
@@ -335,9 +335,8 @@ def _median_distance(
             features = ground_set.features(block)
             if most_items is not None and len(ground_set) > most_items:
                 generator = np.random.default_rng(position)
-                features = features[
-                    generator.choice(len(ground_set), most_items, replace=False)
-                ]
+                some = generator.choice(len(ground_set), most_items, replace=False)
+                features = features[some]
             distances = squared_distances(features)
         apart = distances[np.triu_indices_from(distances, k=1)]
         apart = apart[apart > 0]

@@ -23,8 +23,8 @@ class Precomputed(FixedKernel):
     Parameters
     ----------
     repair : bool, default=False
-        What to do with a matrix that is not positive semidefinite: refuse it (False),
-        or replace it by the nearest one that is and warn how much that changed (True).
+        Whether to replace a matrix that is not positive semidefinite by the nearest one
+        that is, with a warning that tells the change (True), or to refuse it (False).
     block : str, optional
         The block of similarity features that holds the matrix.
     """

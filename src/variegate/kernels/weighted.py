@@ -35,7 +35,7 @@ class Chains:
     first: IntArray  # the first rung of each chain
     length: IntArray  # the number of its rungs
     order: IntArray  # the weight of each rung
-    scale: FloatArray  # what the similarity of each weight is multiplied by
+    scale: FloatArray  # the factor of the similarity of each weight
 
 
 @lru_cache(maxsize=64)  # asked for again for every ground set
@@ -106,17 +106,15 @@ class PackedSimilarities:
         n_sets, n, _ = next(iter(features.values())).shape
         packed = np.empty((n_sets, len(chains.bandwidths), n * (n - 1) // 2))
         diagonal = np.ones((n_sets, len(chains.bandwidths), n))
-        distances: dict[str | None, FloatArray] = {}
-        for place, (block, bandwidth) in enumerate(chains.bandwidths):
-            if bandwidth is None:
+        gaussians = {block for block, width in chains.bandwidths if width is not None}
+        distances = {block: _squared_distances(features[block]) for block in gaussians}
+        for place, (block, width) in enumerate(chains.bandwidths):
+            if width is None:
                 products = features[block] @ features[block].mT
                 packed[:, place] = products[:, *_below(n)]
                 diagonal[:, place] = np.einsum("bii->bi", products)
-                continue
-            if block not in distances:
-                distances[block] = _squared_distances(features[block])
-            # Divided twice, so that no square overflows.
-            np.exp(-distances[block] / bandwidth / bandwidth, out=packed[:, place])
+            else:  # divided twice, so that no square overflows
+                np.exp(-distances[block] / width / width, out=packed[:, place])
         return cls(chains, packed, diagonal, is_stack=True)
 
     @classmethod
@@ -255,7 +253,7 @@ class WeightedSum(Kernel):
     .. math:: S = \sum_k w_k S^k, \qquad w_k \ge 0, \quad \sum_k w_k = 1,
         \qquad \partial f / \partial w_k = \sum_{ij} G_{ij} S^k_{ij}
 
-    A subclass says how many there are and what they are.
+    A subclass defines :attr:`n_weights` and :meth:`matrices`.
     """
 
     stackable = True
@@ -296,7 +294,7 @@ def packed(
     matrices: Sequence[FloatArray],
     anchors: FloatArray | None = None,
 ) -> PackedSimilarities:
-    """Pack the first similarities of one ground set; refuse those not finite."""
+    """Pack the first similarities of one ground set; refuse infinite ones."""
     parts = [*matrices, chains.scale]
     if not all(np.isfinite(part).all() for part in parts):
         raise ValueError(

@@ -19,7 +19,7 @@ def chunks(n_items: int) -> Iterator[slice]:
 
 
 def unit_rows(vectors: FloatArray) -> FloatArray:
-    """Return rows scaled to unit length; those of zeros stay."""
+    """Return rows scaled to unit length; rows of zeros stay."""
     # By the largest entry first, so that no square overflows or underflows.
     largest = np.abs(vectors).max(axis=1, initial=0.0)
     vectors = vectors / np.where(largest > 0.0, largest, 1.0)[:, None]

@@ -258,10 +258,10 @@ def normalizer_of_rows(
 
 
 def schur_complement(S: FloatArray, given: IntArray, rest: IntArray) -> FloatArray:
-    """Return ``S_rr - S_rg S_gg⁻¹ S_gr``: the rest, less what ``given`` explains.
+    """Return the Schur complement ``S_rr - S_rg S_gg⁻¹ S_gr`` of the rest.
 
-    A diagonal entry of no more than ``RANK_TOLERANCE`` of what it was is exactly zero,
-    and so is its row.
+    A diagonal entry of no more than the share ``RANK_TOLERANCE`` of its old value is
+    exactly zero, and so is its row.
     """
     if len(given) == 0:
         return S[np.ix_(rest, rest)].copy()

@@ -1,4 +1,4 @@
-"""Choose rows greedily by what is left of them outside the span of those chosen."""
+"""Greedy choice of rows by their residuals outside the span of the chosen ones."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """Eigenpairs of L-ensembles, with eigenvectors that are finished when asked for.
 
-Where an eigenvalue is repeated, any basis of its space is as good as another, and which
-one LAPACK finds hangs on the order in which it adds numbers: on the number of threads.
-A sampler that keeps some of the vectors would then draw other sets from the same seed.
-So such a basis is fixed by its span alone.
+The basis that LAPACK finds for a repeated eigenvalue depends on the order in which it
+adds numbers, and so on the number of threads.  A sampler that keeps some of the vectors
+would then draw other sets from the same seed: the basis is fixed by its span alone.
 """
 
 from __future__ import annotations
@@ -39,8 +38,7 @@ def fix_basis(rows: FloatArray, spaces: list[slice]) -> FloatArray:
 
     By a pivoted QR factorisation: the first vector is the only one that has a part in
     the first pivot, the second the only other one with a part in the second, and so on.
-    Pivots are items with most left of them; equals are told apart by a small preference
-    for the smaller number.
+    A small preference for smaller numbers breaks ties among pivots.
     """
     if not spaces:
         return rows

@@ -37,7 +37,7 @@ def njit(**options: Any) -> Callable[[Function], Function]:
     Give ``inline="always"`` to a function with one caller: it is then compiled as a
     part of that, not once by itself and once more there.
     """
-    # Nothing passes these functions on as values, which is what the wrapper is for.
+    # The wrapper is for functions that are passed on as values; none is.
     options = {"fastmath": False, "no_cfunc_wrapper": True, **options}
 
     def compiling(function: Function) -> Function:

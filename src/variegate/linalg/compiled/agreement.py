@@ -16,8 +16,8 @@ def _free_place(
 ) -> int:
     """Return the member that is freed for one more item by changing partners, or -1.
 
-    ``owner`` says which item each member is matched with, -1 for none; ``tried``, -1
-    before, becomes the item that looked at each member.
+    ``owner`` is the item that each member is matched with, -1 for none; ``tried``, -1
+    before, becomes the item that tried each member.
     """
     for place in range(len(members)):
         if tried[place] >= 0 or not alike[item, members[place]]:
@@ -44,9 +44,9 @@ def matched_shares(
 ) -> None:
     """Fill ``bound`` with the shares of the sets that an item can be matched with too.
 
-    What an item adds to a maximum matching never grows as others are chosen, so that
-    the last known ``adds`` give bounds, and few are computed again: the largest is
-    exact, the others are at most so large, and -1 where an item is not free.
+    The gain of an item in a maximum matching never grows as others are chosen, so that
+    the last known ``adds`` give bounds, and few are computed again.  The largest bound
+    is exact; that of an item that is not free is -1.
 
     ``alike`` (N, N) says which items can be matched.  The first ``sizes[t]`` of
     ``members[t]`` are the items of set ``t``, and ``owner`` (T, M) the item that each
@@ -107,7 +107,7 @@ def match(
         free = _free_place(item, alike, members[t, :size], owner[t], tried)
         adds[item, t] = free >= 0
         while free >= 0:
-            # Whoever looked at the free member takes it, and leaves the one it had.
+            # The item that tried the free member takes it, and leaves its old one.
             taker, left = tried[free], -1
             for place in range(size):
                 if owner[t, place] == taker:

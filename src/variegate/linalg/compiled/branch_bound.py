@@ -173,7 +173,7 @@ def _take_from_rows(
 ) -> None:
     """Fill the level of ``count + 1`` items from residuals of rows."""
     before, after, T = rows[count], rows[count + 1], levels[count + 1]
-    # What is left of the item itself is not looked at again.
+    # The residual of the item itself is not read again.
     direction = after[item]
     root = np.sqrt(levels[count, item, item])
     for d in range(len(direction)):
@@ -284,7 +284,7 @@ def search(
         for position in range(1, size):
             if T[members[position], members[position]] > T[item, item]:
                 item = members[position]
-        # Without the item: stays where it is, and is looked at after all with it.
+        # Without the item: stays in place, and is visited after all nodes with it.
         nodes.undecided[top, item] = False
         nodes.bounds[top] = bound
         if len(rows):

@@ -25,7 +25,7 @@ BLOCK = 64
 _WORTH_A_SWEEP = 0.03
 
 
-# Sums may be reordered, which is what lets the processor add several at a time.
+# Sums may be reordered, so that the processor adds several at a time.
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _explained(B: Any, item: int, directions: Any, first: int) -> float:
     """Return the squared length of a row's part in four directions.
@@ -210,7 +210,7 @@ def pivoted_cholesky(
     return int(n)
 
 
-# Sums may be reordered, which is what lets the processor add several at a time.
+# Sums may be reordered, so that the processor adds several at a time.
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def squared_lengths(B: Any) -> Any:
     """Return the squared lengths of the rows of ``B``, reading it once."""

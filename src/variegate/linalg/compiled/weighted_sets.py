@@ -65,7 +65,7 @@ def fill_knapsack(
     return best, n_nodes
 
 
-#: What a move must add at least.
+#: The least gain of a move.
 _LEAST = 1e-12
 
 

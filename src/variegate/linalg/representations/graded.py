@@ -1,4 +1,4 @@
-"""A kernel at the edge of its rank, held as rows that say what the rank is.
+"""A kernel at the edge of its rank, held as rows that settle the rank.
 
 Where items are dependent, or nearly so, entries of ``S`` do not tell a determinant of
 zero from a small one: rounding in them is as large as an item's residual.  With large
@@ -62,7 +62,7 @@ class Graded(Representation):
 
     @classmethod
     def of_factor(cls, unit_rows: FloatArray, log_scale: FloatArray) -> Self:
-        """Take the unit rows of a factor, and refuse what cannot be decided."""
+        """Take the unit rows of a factor, and refuse a rank in doubt."""
         floor = np.full(len(unit_rows), _DEPENDENT)
         rows, lost = pivoted_rows(unit_rows, log_scale, floor)
         doubtful = (lost > _SURELY_DEPENDENT) & (
