@@ -55,16 +55,11 @@ class History:
         #: Events that can be undone, the last one first to be.
         self._undoable: list[Event] = []
         self._of_group: dict[int, list[Event]] = {}
-        #: Picks of groups in which nothing happened since.
-        self._folded: dict[int, GroupPicks] = {}
+        self._picks: dict[int, GroupPicks] = {}
 
     def group(self, number: int) -> GroupPicks:
         """Return the picks of a group."""
-        if number not in self._of_group:
-            return GroupPicks()
-        if number not in self._folded:
-            self._folded[number] = _fold(self._of_group[number])
-        return self._folded[number]
+        return self._picks.get(number, GroupPicks())
 
     @property
     def last(self) -> Event | None:
@@ -75,16 +70,16 @@ class History:
     def done(self) -> list[int]:
         """Groups that are finished, in the order in which they were first."""
         first = {
-            next(e.seq for e in events if e.kind == "done"): number
-            for number, events in self._of_group.items()
-            if self.group(number).is_done
+            next(e.seq for e in self._of_group[number] if e.kind == "done"): number
+            for number, picks in self._picks.items()
+            if picks.is_done
         }
         return [first[seq] for seq in sorted(first)]
 
     @property
     def n_unchanged(self) -> int:
         """Finished groups whose proposal was accepted as it stood."""
-        return sum(self.group(number).is_unchanged for number in self._of_group)
+        return sum(picks.is_unchanged for picks in self._picks.values())
 
     def add(self, event: Event) -> None:
         """Add the next event."""
@@ -106,10 +101,10 @@ class History:
                 self._undoable.append(event)
             if event.kind == "done":
                 self.current = body["next"]
-        self._folded.pop(number, None)
+        self._picks[number] = _picks_after(self._of_group[number])
 
 
-def _fold(events: list[Event]) -> GroupPicks:
+def _picks_after(events: list[Event]) -> GroupPicks:
     """Return the picks of one group after its events."""
     base: frozenset[int] | None = None
     decided: dict[int, bool] = {}

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from variegate._progress import Progress, ignore
+from variegate._typing import AnyArray
 from variegate.studio.material.base import MaterialError
 from variegate.studio.material.pictures import (
     PICTURE_NAMES,
@@ -118,12 +119,13 @@ def _vectors_in(column: Any, name: str) -> Any:
         return None
     rows = pa.record_batch([column.combine_chunks()], names=[name])
     try:
-        vectors = Batch(rows, 0, True)[name].vectors()
+        return _as_column(Batch(rows, 0, True)[name].vectors())
     except ValueError:
         return None
-    return pa.FixedSizeListArray.from_arrays(
-        pa.array(vectors.ravel()), vectors.shape[1]
-    )
+
+
+def _as_column(vectors: AnyArray) -> Any:
+    return pa.FixedSizeListArray.from_arrays(vectors.ravel(), vectors.shape[1])
 
 
 def _with_features(
@@ -241,9 +243,8 @@ def _columns(descriptions: Sequence[Any]) -> dict[str, Any]:
     rows = zip(*(one or nothing for one in descriptions), strict=True)
     statistics, palettes, shapes = map(np.array, rows)
     columns: dict[str, Any] = dict(zip(PICTURE_NAMES, statistics.T, strict=True))
-    for name, vectors in (("shapes", shapes), ("palette", palettes)):
-        flat = pa.array(vectors.astype(np.float32).ravel())
-        columns[name] = pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])
+    columns["shapes"] = _as_column(shapes.astype(np.float32))
+    columns["palette"] = _as_column(palettes.astype(np.float32))
     return columns
 
 

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -74,10 +75,9 @@ class TableMaterial(Material):
         self.prior = None if prior is None else prior.family_
         found = survey(source, replace(self._columns, label=None, relevance=None))
         encoding = learn_encoding(found) if prior is None else prior.encoding_
-        grouped = Groups(found, encoding, memory=0)
         self.kernels = _kernels(encoding)
         self.feature_names = encoding.names
-        self._groups = list(grouped)
+        self._groups = list(Groups(found, encoding, memory=0))
         self._ground_sets = [group.ground_set for group in self._groups]
         self.names = [str(group.name) for group in self._groups]
         self.sizes = [len(group) for group in self._groups]
@@ -121,15 +121,10 @@ class TableMaterial(Material):
 
     def learner(self, picks: Picks) -> Callable[[], TableSelector]:
         """Return a function that learns a selector from picks, as ``fit`` does."""
-        selector = TableSelector(
-            **self._roles(),
-            missing=self._columns.missing,
-            label=self.label,
-            empty_groups="keep",
-        )
+        selector = TableSelector(**self._settings(), empty_groups="keep")
         return partial(selector.fit, self.picks_table(picks))
 
-    def _roles(self) -> dict[str, Any]:
+    def _settings(self) -> dict[str, Any]:
         """Return the columns of each role, as settings of a selector."""
         columns, given = self._columns, self._given
         # Vectors of several columns and ages of dates by the names that make them.
@@ -140,15 +135,15 @@ class TableMaterial(Material):
             "quality": tuple(n for n in quality if n not in columns.categorical),
             "categorical": columns.categorical,
             "similarity": given.similarity or columns.similarity,
+            "label": self.label,
+            "missing": columns.missing,
         }
         return {name: value for name, value in named.items() if value}
 
     def command_line(self, picks: Picks) -> str:
         """Return the commands that learn the same from a file of picks."""
-        roles = self._roles()
-        roles |= {"label": self.label, "missing": self._columns.missing}
         options = []
-        for role, names in roles.items():
+        for role, names in self._settings().items():
             value = names if isinstance(names, str) else ",".join(names)
             if role in ("group", "label", "quality", "similarity"):
                 options.append(f"--{role} {shlex.quote(value)}")
@@ -167,11 +162,8 @@ def _kernels(encoding: Encoding) -> Mapping[str, Kernel]:
         "Gaussians": kernel_for("multiple", encoding),
         "linear": kernel_for("linear", encoding),
     }
-    has_vectors = any(
-        column.kind == "direction"
-        for block in encoding.blocks.values()
-        for column in block
-    )
+    columns = chain.from_iterable(encoding.blocks.values())
+    has_vectors = any(column.kind == "direction" for column in columns)
     return kinds | others if has_vectors else others | kinds
 
 
@@ -208,10 +200,7 @@ class RowDisplay:
         self._table, self._folder = table, folder
         names = [f.name for f in table.schema if is_text(f.type)]
         cells = {n: table.column(n).slice(0, _SAMPLED_ROWS).to_pylist() for n in names}
-        lengths = {
-            n: float(np.mean([len(cell or "") for cell in some])) if some else 0.0
-            for n, some in cells.items()
-        }
+        lengths = {n: np.mean([len(cell or "") for cell in cells[n]]) for n in names}
         self._picture = next((n for n in names if _names_pictures(cells[n])), None)
         running = [n for n in names if lengths[n] > _RUNNING and n != self._picture]
         self._text = max(running, key=lengths.__getitem__, default=None)
