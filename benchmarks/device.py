@@ -85,7 +85,7 @@ def evaluations(ground_sets, subsets, share, device, jobs):
     here = TrainingProblem(some, kernel, loss, n_jobs=jobs)
     prepared_here = time.perf_counter() - start
     there = DeviceProblem(
-        some, kernel, loss, device=device, center=here.center, scale=here.scale
+        some, kernel, loss, device=device, coordinates=here.coordinates
     )
     point = a_point(here)
     check_agreement(here.value_and_gradient(point), there.value_and_gradient(point))

@@ -103,7 +103,10 @@ class LearnedInstance:
 
     def log_qualities(self) -> FloatArray:
         """Return ``u`` of all ground sets."""
-        X = np.stack([gs.quality for gs in self.ground_sets]) - self.problem.center
+        X = (
+            np.stack([gs.quality for gs in self.ground_sets])
+            - self.problem.coordinates.center
+        )
         return np.asarray(X @ self.parts["theta"] + self.parts["intercept"])
 
 
@@ -115,7 +118,9 @@ def set_by_set(instance: LearnedInstance) -> Evaluation:
     kernel, own = instance.kernel, instance.parts["kernel"]
     similarity: Any = _kinds if isinstance(kernel, Kinds) else _metric
     items = [kernel.prepare(ground_set) for ground_set in instance.ground_sets]
-    qualities = [gs.quality - instance.problem.center for gs in instance.ground_sets]
+    qualities = [
+        gs.quality - instance.problem.coordinates.center for gs in instance.ground_sets
+    ]
     theta, intercept = instance.parts["theta"], instance.parts["intercept"]
 
     def evaluate() -> tuple[float, FloatArray]:

@@ -85,7 +85,7 @@ def objective(model, ground_sets, subsets, lam=1.0):
         "theta": model.theta_,
         "intercept": np.full(
             int(model.fit_intercept),
-            model.intercept_ + problem.center @ model.theta_,
+            model.intercept_ + problem.coordinates.center @ model.theta_,
         ),
         "kernel": model.kernel_parameters_,
     }

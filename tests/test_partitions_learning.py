@@ -15,7 +15,7 @@ from variegate.learning.examples import Example, check_examples
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.parameters import InfeasibleError
 from variegate.learning.problem import TrainingProblem
-from variegate.learning.quality import feature_center, feature_scale
+from variegate.learning.quality import FeatureMoments
 from variegate.linalg import limits
 from variegate.partitions import (
     Limits,
@@ -110,13 +110,19 @@ def test_a_kernel_of_your_own_must_say_what_it_looks_at(source):
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_coordinates_are_those_of_a_list(pairs, source, fit_intercept):
     ground_sets, _ = lists(pairs)
-    center = feature_center(ground_sets, fit_intercept)
+    rows = np.concatenate([ground_set.quality for ground_set in ground_sets])
     survey = PartitionedExamples(source).survey
-    found = survey.center(fit_intercept)
-    np.testing.assert_allclose(found, center, rtol=1e-13)
-    np.testing.assert_array_equal(
-        survey.scale(found), feature_scale(ground_sets, center)
-    )
+    found = survey.features.coordinates(fit_intercept)
+    center = rows.mean(axis=0) if fit_intercept else np.zeros(rows.shape[1])
+    np.testing.assert_allclose(found.center, center, rtol=1e-13)
+    second = (rows - center).T @ (rows - center) / len(rows)
+    spread = np.sqrt(np.diag(second))
+    np.testing.assert_array_equal(found.scale, np.exp2(np.round(np.log2(spread))))
+    ridge = 1e-4 * np.eye(len(center))
+    covariance = second / np.outer(found.scale, found.scale)
+    np.testing.assert_allclose(found.root.T @ found.root, covariance + ridge)
+    of_list = FeatureMoments.of(ground_sets).coordinates(fit_intercept)
+    np.testing.assert_allclose(found.root, of_list.root, atol=1e-13)
     assert survey.sizes.tolist() == [len(gs) for gs in ground_sets]
     assert survey.n_examples.tolist() == [7] * 8 + [4]
 
@@ -130,8 +136,8 @@ def test_enormous_and_constant_features_have_scales():
     ground_sets = [vg.GroundSet(rows) for rows in X]
     pairs = [(ground_set, [0]) for ground_set in ground_sets]
     survey = PartitionedExamples(cut(pairs, 2)).survey
-    center = survey.center(True)
-    scale = survey.scale(center)
+    found = survey.features.coordinates(True)
+    center, scale = found.center, found.scale
     spread = np.concatenate(X)[:, :2].std(axis=0, dtype=np.longdouble)
     np.testing.assert_array_equal(scale[:2], np.exp2(np.round(np.log2(spread))))
     assert center[2] == 0.1

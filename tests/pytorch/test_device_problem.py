@@ -83,7 +83,7 @@ def test_every_kernel_has_the_same_objective(case, lam, device):
         examples_of(sizes, case.features, costs=True), case.kernel, device, lam
     )
     assert there.space.size == here.space.size
-    np.testing.assert_array_equal(there.center, here.center)
+    np.testing.assert_array_equal(there.coordinates.root, here.coordinates.root)
     point = a_point(here)
     check_alike(here, there, point)
     assert there.expected_f(point) == pytest.approx(here.expected_f(point), rel=1e-9)

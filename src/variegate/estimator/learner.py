@@ -28,6 +28,7 @@ from variegate.learning.problem import (
     problem_of,
     settings_of,
 )
+from variegate.learning.quality import FeatureCoordinates
 from variegate.partitions.examples import PartitionedExamples
 from variegate.partitions.problem import VERY_MANY, PartitionedProblem, Passes
 from variegate.solvers import Callback, MiniBatch, SolverResult, Step, Stop, as_solver
@@ -51,8 +52,8 @@ class Solution(NamedTuple):
     result: SolverResult
 
 
-#: The state of Adam, with the center and scale of the features in its coordinates.
-AdamState = tuple[Adam, FloatArray, FloatArray]
+#: The state of Adam, with the coordinates of the features.
+AdamState = tuple[Adam, FeatureCoordinates]
 
 
 def _solution(
@@ -60,7 +61,8 @@ def _solution(
 ) -> Solution:
     """Return the solution of a problem."""
     parts = problem.space.unpack(result.parameters)
-    parts["intercept"] = parts["intercept"] - problem.center @ parts["theta"]
+    shift = problem.coordinates.center @ parts["theta"]
+    parts["intercept"] = parts["intercept"] - shift
     return Solution(problem.kernel, parts, result)
 
 
@@ -282,11 +284,11 @@ class Learner:
             # The first steps, or other parameters than those before them.
             adam = Adam.at(problem.space, self._first_start(problem))
         else:
-            adam, problem.center, problem.scale = optimizer
+            adam, problem.coordinates = optimizer
         batch = problem.batch(examples)
         for _ in range(n_steps):
             value = adam.step(batch, settings.learning_rate, settings.decay_steps)
-        state = adam, problem.center, problem.scale
+        state = adam, problem.coordinates
         return _solution(problem, adam.result(value)), state
 
     def _first_start(self, problem: LearningProblem | BatchedProblem) -> FloatArray:
@@ -296,7 +298,8 @@ class Learner:
             for name, values in self.known.items():
                 if values.shape == parts[name].shape:
                     parts[name] = values
-            parts["intercept"] = parts["intercept"] + problem.center @ parts["theta"]
+            shift = problem.coordinates.center @ parts["theta"]
+            parts["intercept"] = parts["intercept"] + shift
         return space.pack(parts)
 
     def _starts(

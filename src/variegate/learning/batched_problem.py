@@ -20,7 +20,7 @@ from variegate.kernels import Kernel
 from variegate.learning.examples import Example
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.problem import LearningProblem, problem_of
-from variegate.learning.quality import center_and_scale, parameter_space
+from variegate.learning.quality import FeatureMoments, parameter_space
 from variegate.linalg.limits import compiled_pays
 
 
@@ -83,8 +83,8 @@ class BatchedProblem:
                 kernel.fit(ground_sets)
         # One answer for all batches, however many examples the last one has.
         self._compiled = compiled_pays([len(ground_set) for ground_set in ground_sets])
-        self.center, self.scale = center_and_scale(ground_sets, fit_intercept)
-        self.space = parameter_space(self.scale, fit_intercept, kernel)
+        self.coordinates = FeatureMoments.of(ground_sets).coordinates(fit_intercept)
+        self.space = parameter_space(self.coordinates, fit_intercept, kernel)
         self._fingerprints = [fingerprint(held_out), fingerprint(self.examples)]
         if validation:
             _check_alike(validation[0].ground_set, ground_sets[0])
@@ -101,8 +101,7 @@ class BatchedProblem:
             examples,
             self.kernel,
             self.loss,
-            center=self.center,
-            scale=self.scale,
+            coordinates=self.coordinates,
             device=self.device,
             compiled=self._compiled,
             **self._options,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -22,25 +23,34 @@ class InfeasibleError(GroundSetError):
 
 @dataclass(frozen=True, eq=False)
 class Scaled(Free):
-    """Real vectors whose free coordinates are ``scale`` times the parameters.
+    """Real vectors whose free coordinates are ``root @ (scale * parameters)``.
 
-    With the spread of each feature as the scale, steps and tolerance of a solver do not
-    depend on the unit of a feature.
+    With the spread of each feature as the scale and a root of their correlations, steps
+    and tolerance of a solver do not depend on the units of features, nor on how they
+    are correlated.  Without a root, it is the identity.
     """
 
     scale: FloatArray
+    root: FloatArray | None = None
+
+    @cached_property
+    def _inverse(self) -> FloatArray | None:
+        return None if self.root is None else np.asarray(np.linalg.inv(self.root))
 
     def to_free(self, parameters: FloatArray) -> FloatArray:
-        """Return ``scale`` times the parameters."""
-        return parameters * self.scale
+        """Return the free coordinates."""
+        scaled = parameters * self.scale
+        return scaled if self.root is None else self.root @ scaled
 
     def from_free(self, free: FloatArray) -> FloatArray:
         """Return the parameters."""
-        return free / self.scale
+        scaled = free if self._inverse is None else self._inverse @ free
+        return scaled / self.scale
 
     def pull_back(self, free: FloatArray, gradient: FloatArray) -> FloatArray:
         """Return the gradient in free coordinates."""
-        return gradient / self.scale
+        scaled = gradient / self.scale
+        return scaled if self._inverse is None else self._inverse.T @ scaled
 
 
 class ParameterSpace:

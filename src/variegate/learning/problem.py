@@ -18,11 +18,17 @@ from variegate._typing import FloatArray, IntArray
 from variegate.ground_set import GroundSet, naming
 from variegate.kernels import Kernel
 from variegate.kernels.weighted import PackedSimilarities
-from variegate.learning import quality
 from variegate.learning.examples import Example, check_examples
 from variegate.learning.factors import low_rank_factors, prepared_embedding
 from variegate.learning.objective import LargeMarginLoss, Targets, ZeroProbabilityError
 from variegate.learning.parameters import InfeasibleError
+from variegate.learning.quality import (
+    FeatureCoordinates,
+    FeatureMoments,
+    log_quality,
+    parameter_space,
+    pull_back,
+)
 from variegate.learning.stacks import (
     DenseStack,
     DualStack,
@@ -60,11 +66,7 @@ class LearningProblem:
     space : ParameterSpace
         With the parts ``theta``, ``intercept`` and ``kernel``, the last two perhaps
         empty.
-    center : array of shape (d,)
-        The mean of the features, or zeros without an intercept.
-    scale : array of shape (d,)
-        The unit of each feature, see ``feature_scale``: a solver's coordinates are
-        ``scale * theta``.
+    coordinates : FeatureCoordinates
     n_sets : int
     """
 
@@ -73,8 +75,7 @@ class LearningProblem:
         kernel: Kernel,
         loss: LargeMarginLoss,
         n_sets: int,
-        center: FloatArray,
-        scale: FloatArray,
+        coordinates: FeatureCoordinates,
         *,
         fit_intercept: bool = True,
         l2: float = 0.0,
@@ -83,10 +84,10 @@ class LearningProblem:
         self.kernel = kernel
         self.loss = loss
         self.n_sets = n_sets
-        self.center, self.scale = center, scale
+        self.coordinates = coordinates
         self.l2 = l2
         self.jitter = jitter
-        self.space = quality.parameter_space(scale, fit_intercept, kernel)
+        self.space = parameter_space(coordinates, fit_intercept, kernel)
 
     @property
     def is_smooth(self) -> bool:
@@ -151,8 +152,8 @@ class TrainingProblem(LearningProblem):
         Their positions name the ground sets in errors.
     kernel : Kernel
     loss : LargeMarginLoss
-    center, scale : arrays of shape (d,), optional
-        Those of these ground sets if not given.
+    coordinates : FeatureCoordinates, optional
+        By default those of these ground sets.
     n_jobs : int, optional
         Threads that stacks of ground sets are shared among, with BLAS held to one
         thread each.  Sums are added in one order: any number gives the same bits.  If
@@ -171,8 +172,7 @@ class TrainingProblem(LearningProblem):
         kernel: Kernel,
         loss: LargeMarginLoss,
         *,
-        center: FloatArray | None = None,
-        scale: FloatArray | None = None,
+        coordinates: FeatureCoordinates | None = None,
         n_jobs: int | None = None,
         compiled: bool | None = None,
         **options: Any,
@@ -180,10 +180,10 @@ class TrainingProblem(LearningProblem):
         ground_sets = [example.ground_set for example in examples]
         if compiled is None:
             compiled = compiled_pays([len(ground_set) for ground_set in ground_sets])
-        if center is None or scale is None:
+        if coordinates is None:
             fit_intercept = options.get("fit_intercept", True)
-            center, scale = quality.center_and_scale(ground_sets, fit_intercept)
-        super().__init__(kernel, loss, len(examples), center, scale, **options)
+            coordinates = FeatureMoments.of(ground_sets).coordinates(fit_intercept)
+        super().__init__(kernel, loss, len(examples), coordinates, **options)
         self.n_jobs = n_jobs
         self._compiled = compiled
         groups = groups_of_equal_size(ground_sets, kernel.stackable)
@@ -195,7 +195,8 @@ class TrainingProblem(LearningProblem):
         positions, n_items = np.array(places), len(ground_sets[0])
         by_item = (costs_of(each, n_items) for each in costs)
         targets = Targets.of(subsets, n_items, *by_item)
-        X = np.stack([ground_set.quality for ground_set in ground_sets]) - self.center
+        X = np.stack([ground_set.quality for ground_set in ground_sets])
+        X -= self.coordinates.center
         if len(positions) == 1:
             with naming(positions[0]):
                 make, low_rank = self._low_rank(ground_sets[0])
@@ -250,7 +251,7 @@ class TrainingProblem(LearningProblem):
         u = self._log_quality(parts, stack)
         with self._explained(stack.positions):
             value, in_u, in_kernel = stack.evaluate(self.loss, parts["kernel"], u)
-        slopes["theta"][:], in_intercept = quality.pull_back(stack.X, in_u)
+        slopes["theta"][:], in_intercept = pull_back(stack.X, in_u)
         slopes["intercept"][:] = in_intercept
         if in_kernel is not None:
             slopes["kernel"][:] = in_kernel
@@ -258,7 +259,7 @@ class TrainingProblem(LearningProblem):
 
     @staticmethod
     def _log_quality(parts: dict[str, FloatArray], stack: Stack) -> FloatArray:
-        return quality.log_quality(stack.X, parts["theta"], parts["intercept"].sum())
+        return log_quality(stack.X, parts["theta"], parts["intercept"].sum())
 
     def weighed(self, loss: LargeMarginLoss, omega: float) -> TrainingProblem:
         """Return the prepared data with another loss and cost of a missed item."""

@@ -1,20 +1,24 @@
 """Quality: how good an item is by itself (paper eq. 7), and the coordinates of ``θ``.
 
-Solvers see features centred, and measured in their own units, so that steps and
-stopping do not depend on the units in which the features were given.
+Solvers see features centred, in their own units and without correlation, so that steps
+and stopping do not depend on the units in which the features were given.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
-from variegate._typing import BoolArray, FloatArray
+from variegate._typing import FloatArray
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel
 from variegate.kernels.domains import Free
 from variegate.learning.parameters import ParameterSpace, Scaled
+from variegate.linalg.lapack import one_thread
 
 #: Ground sets whose features are put together at a time.
 _TOGETHER = 1000
@@ -22,6 +26,13 @@ _TOGETHER = 1000
 #: A feature that is nowhere farther from its center, as a share of it, is constant:
 #: the rest are rounding errors, which must not become the unit of a solver.
 _ROUNDING = 16 * np.finfo(np.float64).eps
+
+#: Features of which all pairs are looked at, at most.
+MAX_CORRELATED = 256
+
+#: Added to the variances of features in their units: directions that hardly vary are
+#: stretched a hundredfold at most.
+_RIDGE = 1e-4
 
 
 def log_quality(X: FloatArray, theta: FloatArray, intercept: float) -> FloatArray:
@@ -41,66 +52,141 @@ def pull_back(X: FloatArray, gradient: FloatArray) -> tuple[FloatArray, float]:
     return gradient.reshape(-1) @ flat, float(gradient.sum())
 
 
-def feature_center(ground_sets: Sequence[GroundSet], fit_intercept: bool) -> FloatArray:
-    """Return the mean of the features, zeros where there is no intercept."""
-    if not fit_intercept:
-        return np.zeros(ground_sets[0].n_features)
-    return mean_within(np.concatenate([gs.quality for gs in ground_sets]))
+@dataclass(frozen=True, eq=False)
+class FeatureCoordinates:
+    r"""The coordinates in which solvers see ``θ``: :math:`\varphi = R \, (s \circ θ)`.
 
+    Features are centred, measured in units ``s``, and made uncorrelated: with
+    :math:`R^T R` their covariance in those units, plus a ridge, a unit step changes the
+    log-qualities as much in every direction.  L-BFGS then needs a fraction of the
+    iterations where features are correlated.
 
-def mean_within(rows: FloatArray) -> FloatArray:
-    """Return the mean of the rows, clipped: of equal numbers exactly that number."""
-    mean: FloatArray = np.clip(rows.mean(axis=0), rows.min(axis=0), rows.max(axis=0))
-    return mean
-
-
-def varies(largest: FloatArray, center: FloatArray) -> BoolArray:
-    """Return which features vary, given their largest distances from the center."""
-    return np.asarray(largest > _ROUNDING * np.abs(center))
-
-
-def feature_scale(ground_sets: Sequence[GroundSet], center: FloatArray) -> FloatArray:
-    """Return the power of two nearest to the spread of each feature about ``center``.
-
-    A power of two, so that nothing is rounded and standardized features stay as they
-    are; one for a feature that is constant.
+    Attributes
+    ----------
+    center : array of shape (d,)
+    scale : array of shape (d,)
+        Powers of two, so that no division rounds; one for a constant feature.
+    root : upper triangular array of shape (d, d), or None
+        ``R``; None stands for the identity, for more than ``MAX_CORRELATED`` features.
     """
-    largest = np.zeros(len(center))
-    for rows in _rows(ground_sets):
-        largest = np.maximum(largest, np.abs(rows - center).max(axis=0))
-    changes = varies(largest, center)
-    unit = np.where(changes, largest, 1.0)
-    squares = np.zeros(len(center))
-    for rows in _rows(ground_sets):
-        squares += (((rows - center) / unit) ** 2).sum(axis=0)
-    n_items = sum(len(gs) for gs in ground_sets)
-    spread = np.where(changes, unit * np.sqrt(squares / n_items), 1.0)
-    exponent = np.clip(np.round(np.log2(spread)), -1000, 1000)
-    return np.exp2(exponent)
+
+    center: FloatArray
+    scale: FloatArray
+    root: FloatArray | None = None
 
 
-def center_and_scale(
-    ground_sets: Sequence[GroundSet], fit_intercept: bool
-) -> tuple[FloatArray, FloatArray]:
-    """Return the center of the features, and their scale about it."""
-    center = feature_center(ground_sets, fit_intercept)
-    return center, feature_scale(ground_sets, center)
+@dataclass(frozen=True, eq=False)
+class FeatureMoments:
+    """Moments of the quality features of some items; sums are of their unions.
+
+    Nothing is squared in the unit of a feature, so that features of 1e200 do not
+    overflow.
+
+    Attributes
+    ----------
+    n_items : int
+    mean, spread, low, high : arrays of shape (d,)
+        Mean, root of the mean square about it, least, and largest.
+    correlation : array of shape (d, d)
+        Mean products about ``mean`` in units of ``spread``; of shape (0, 0) for more
+        than ``MAX_CORRELATED`` features.
+    """
+
+    n_items: int
+    mean: FloatArray
+    spread: FloatArray
+    low: FloatArray
+    high: FloatArray
+    correlation: FloatArray
+
+    @classmethod
+    def of(cls, ground_sets: Sequence[GroundSet]) -> FeatureMoments:
+        """Return the moments of the items of some ground sets, one at least."""
+        parts = [
+            cls._of_rows(np.concatenate([gs.quality for gs in part]))
+            for part in _chunks(ground_sets)
+        ]
+        return reduce(operator.add, parts)
+
+    @classmethod
+    def _of_rows(cls, rows: FloatArray) -> FeatureMoments:
+        low, high = rows.min(axis=0), rows.max(axis=0)
+        # Without care, the mean of equal numbers differs from them by rounding.
+        mean = np.clip(rows.mean(axis=0), low, high)
+        rows -= mean
+        unit = _positive(np.maximum(high - mean, mean - low))
+        rows /= unit
+        spread = np.sqrt(np.einsum("ij,ij->j", rows, rows) / len(rows))
+        correlation = np.zeros((0, 0))
+        if rows.shape[1] <= MAX_CORRELATED:
+            rows /= _positive(spread)
+            # BLAS rounds differently on other numbers of threads.
+            with one_thread():
+                correlation = rows.T @ rows / len(rows)
+        return cls(len(rows), mean, unit * spread, low, high, correlation)
+
+    def __add__(self, other: FeatureMoments) -> FeatureMoments:
+        """Return the moments of the items of both."""
+        n_items = self.n_items + other.n_items
+        n, m = self.n_items / n_items, other.n_items / n_items
+        shift = other.mean - self.mean
+        within = np.hypot(np.sqrt(n) * self.spread, np.sqrt(m) * other.spread)
+        spread = np.hypot(within, np.sqrt(n * m) * shift)
+        correlation = self.correlation
+        if len(correlation):
+            unit = _positive(spread)
+            one, two, by = self.spread / unit, other.spread / unit, shift / unit
+            correlation = (
+                n * correlation * np.outer(one, one)
+                + m * other.correlation * np.outer(two, two)
+                + n * m * np.outer(by, by)
+            )
+        return FeatureMoments(
+            n_items,
+            self.mean + m * shift,
+            spread,
+            np.minimum(self.low, other.low),
+            np.maximum(self.high, other.high),
+            correlation,
+        )
+
+    def coordinates(self, fit_intercept: bool) -> FeatureCoordinates:
+        """Return the coordinates of solvers, centred at zero without an intercept."""
+        center = self.mean if fit_intercept else np.zeros_like(self.mean)
+        with np.errstate(over="ignore"):
+            largest = np.maximum(self.high - center, center - self.low)
+        shift = self.mean - center
+        spread = np.hypot(self.spread, shift)
+        varies = (largest > _ROUNDING * np.abs(center)) & (spread > 0.0)
+        spread = np.where(varies, spread, 1.0)
+        scale = np.exp2(np.clip(np.round(np.log2(spread)), -1000, 1000))
+        if not len(self.correlation):
+            return FeatureCoordinates(center, scale)
+        one, by = (np.where(varies, each / scale, 0.0) for each in (self.spread, shift))
+        covariance = self.correlation * np.outer(one, one) + np.outer(by, by)
+        ridge = np.where(varies, _RIDGE, 1.0)
+        root = np.linalg.cholesky(covariance + np.diag(ridge)).T
+        return FeatureCoordinates(center, scale, root)
 
 
-def _rows(ground_sets: Sequence[GroundSet]) -> Iterator[FloatArray]:
-    """Yield the features of all items, some ground sets at a time."""
+def _chunks(ground_sets: Sequence[GroundSet]) -> Iterator[Sequence[GroundSet]]:
     for start in range(0, len(ground_sets), _TOGETHER):
-        some = ground_sets[start : start + _TOGETHER]
-        yield np.concatenate([ground_set.quality for ground_set in some])
+        yield ground_sets[start : start + _TOGETHER]
+
+
+def _positive(values: FloatArray) -> FloatArray:
+    """Return the values with ones in place of zeros."""
+    return np.where(values > 0.0, values, 1.0)
 
 
 def parameter_space(
-    scale: FloatArray, fit_intercept: bool, kernel: Kernel
+    coordinates: FeatureCoordinates, fit_intercept: bool, kernel: Kernel
 ) -> ParameterSpace:
     """Return the space of ``θ``, an intercept perhaps, and the kernel's parameters."""
+    scale = coordinates.scale
     return ParameterSpace(
         {
-            "theta": Scaled(len(scale), scale),
+            "theta": Scaled(len(scale), scale, coordinates.root),
             "intercept": Free(int(fit_intercept)),
             "kernel": kernel.domain,
         },

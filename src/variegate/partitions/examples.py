@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from joblib import hash as hash_of
 
-from variegate._typing import AnyArray, FloatArray, IntArray
+from variegate._typing import AnyArray, IntArray
 from variegate._validation import check_count
 from variegate._version import __version__
 from variegate.files.atomic import plain
@@ -29,7 +29,7 @@ from variegate.ground_set import GroundSet, check_same_features, naming
 from variegate.kernels import Kernel
 from variegate.kernels.known import KnownInPart, Looks, SomeRows
 from variegate.learning.examples import Example
-from variegate.learning.quality import mean_within, varies
+from variegate.learning.quality import FeatureCoordinates, FeatureMoments
 from variegate.partitions.cache import Limits
 from variegate.partitions.engine import Engine, Serial, add_in_tree
 from variegate.partitions.partition import (
@@ -50,20 +50,15 @@ class ExampleSurvey:
     n_examples : array, an entry a partition
     sizes : array, an entry an example
         Items of its ground set.
-    mean, spread : arrays of shape (d,)
-        Mean of the features, and root of the mean square about it.
-    low, high : arrays of shape (d,)
-        Least and largest of the features.
+    features : FeatureMoments or None
+        None without examples.
     kinds : tuple of (number of features, names of blocks, path)
         The first partition of each kind of ground sets; all should be of one.
     """
 
     n_examples: IntArray
     sizes: AnyArray
-    mean: FloatArray
-    spread: FloatArray
-    low: FloatArray
-    high: FloatArray
+    features: FeatureMoments | None
     kinds: tuple[tuple[int, tuple[str, ...], str], ...]
 
     def __add__(self, other: ExampleSurvey) -> ExampleSurvey:
@@ -76,20 +71,10 @@ class ExampleSurvey:
             # One of them holds no examples; or they do not fit, and will be refused.
             known = self if self.kinds else other
             return replace(known, n_examples=n_examples, sizes=sizes, kinds=kinds)
-        n, m = float(self.sizes.sum()), float(other.sizes.sum())
-        n, m = n / (n + m), m / (n + m)
-        apart = other.mean - self.mean
-        # Two rounds of hypot, in which no square overflows.
-        within = np.hypot(np.sqrt(n) * self.spread, np.sqrt(m) * other.spread)
-        return ExampleSurvey(
-            n_examples,
-            sizes,
-            self.mean + m * apart,
-            np.hypot(within, np.sqrt(n * m) * apart),
-            np.minimum(self.low, other.low),
-            np.maximum(self.high, other.high),
-            kinds,
-        )
+        assert self.features is not None
+        assert other.features is not None
+        features = self.features + other.features
+        return ExampleSurvey(n_examples, sizes, features, kinds)
 
     def check(self) -> None:
         """Refuse no examples, and partitions that do not fit together."""
@@ -104,31 +89,30 @@ class ExampleSurvey:
                 f"has {first[0]} and {', '.join(map(repr, first[1]))}",
             )
 
-    def center(self, fit_intercept: bool) -> FloatArray:
-        """Return the mean of the features, zeros where there is no intercept."""
-        return self.mean if fit_intercept else np.zeros_like(self.mean)
-
-    def scale(self, center: FloatArray) -> FloatArray:
-        """Return the power of two nearest to the spread of each feature."""
-        spread = np.hypot(self.spread, self.mean - center)
-        with np.errstate(over="ignore"):
-            largest = np.maximum(self.high - center, center - self.low)
-        changes = varies(largest, center)
-        spread = np.where(changes & (spread > 0.0), spread, 1.0)
-        return np.exp2(np.clip(np.round(np.log2(spread)), -1000, 1000))
+    def coordinates(self, fit_intercept: bool) -> FeatureCoordinates:
+        """Return the coordinates of solvers."""
+        assert self.features is not None, "there are examples: see check"
+        return self.features.coordinates(fit_intercept)
 
     # In a run store ---------------------------------------------------------------
 
     def to_bytes(self) -> bytes:
         """Return the value of a step."""
-        return arrays_to_bytes(**vars(self) | {"kinds": json.dumps(self.kinds)})
+        features = {} if self.features is None else vars(self.features)
+        kinds = json.dumps(self.kinds)
+        counts = {"n_examples": self.n_examples, "sizes": self.sizes}
+        return arrays_to_bytes(kinds=kinds, **counts, **features)
 
     @classmethod
     def from_bytes(cls, content: bytes) -> ExampleSurvey:
         """Return the survey of :meth:`to_bytes`."""
         arrays = arrays_from_bytes(content)
+        counts = arrays.pop("n_examples"), arrays.pop("sizes")
         kinds = json.loads(str(arrays.pop("kinds")))
-        return cls(**arrays, kinds=tuple((n, tuple(b), p) for n, b, p in kinds))
+        features = None
+        if arrays:
+            features = FeatureMoments(int(arrays.pop("n_items")), **arrays)
+        return cls(*counts, features, tuple((n, tuple(b), p) for n, b, p in kinds))
 
 
 def survey_of(reader: Reader, partition: Partition) -> ExampleSurvey:
@@ -138,8 +122,7 @@ def survey_of(reader: Reader, partition: Partition) -> ExampleSurvey:
     counts = np.array([len(ground_sets)], dtype=np.int64)
     sizes = np.array([len(ground_set) for ground_set in ground_sets], dtype=np.int32)
     if not ground_sets:
-        nothing = np.zeros(0)
-        return ExampleSurvey(counts, sizes, nothing, nothing, nothing, nothing, ())
+        return ExampleSurvey(counts, sizes, None, ())
     first: GroundSet = ground_sets[0]
     names, width = first.blocks.keys(), first.n_features
     for example in examples:
@@ -147,16 +130,8 @@ def survey_of(reader: Reader, partition: Partition) -> ExampleSurvey:
         if here.quality.shape[1] != width or here.blocks.keys() != names:
             with naming(example.position):
                 check_same_features(here, first)
-    rows = np.concatenate([ground_set.quality for ground_set in ground_sets])
-    low, high = rows.min(axis=0), rows.max(axis=0)
-    mean = mean_within(rows)
-    rows -= mean
-    largest = np.maximum(rows.max(axis=0), -rows.min(axis=0))
-    unit = np.where(largest > 0.0, largest, 1.0)
-    rows /= unit
-    spread = unit * np.sqrt(np.einsum("ij,ij->j", rows, rows) / len(rows))
     kind = (first.n_features, tuple(first.blocks), partition.path)
-    return ExampleSurvey(counts, sizes, mean, spread, low, high, (kind,))
+    return ExampleSurvey(counts, sizes, FeatureMoments.of(ground_sets), (kind,))
 
 
 class PartitionedExamples:

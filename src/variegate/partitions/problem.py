@@ -151,13 +151,11 @@ class PartitionedProblem(LearningProblem):
     ) -> None:
         self.examples = examples
         self.omega = omega
-        center = examples.survey.center(fit_intercept)
-        scale = examples.survey.scale(center)
+        coordinates = examples.survey.coordinates(fit_intercept)
         options: dict[str, Any] = {"fit_intercept": fit_intercept, "jitter": jitter}
-        super().__init__(kernel, loss, len(examples), center, scale, l2=l2, **options)
+        super().__init__(kernel, loss, len(examples), coordinates, l2=l2, **options)
         options |= {
-            "center": center,
-            "scale": scale,
+            "coordinates": coordinates,
             # Of all partitions, so that bits do not depend on how they are cut.
             "compiled": compiled_pays(examples.survey.sizes),
         }

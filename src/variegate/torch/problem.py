@@ -24,7 +24,7 @@ from variegate.learning.factors import Factors
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.parameters import InfeasibleError, ParameterSpace
 from variegate.learning.problem import LearningProblem, not_definite, zero_probability
-from variegate.learning.quality import center_and_scale
+from variegate.learning.quality import FeatureCoordinates, FeatureMoments
 from variegate.linalg.limits import FEWEST_FACTORED, MAX_MATRIX
 from variegate.torch.batches import ExampleBatch, size_groups
 from variegate.torch.inputs import Kernels
@@ -88,23 +88,22 @@ class DeviceProblem(LearningProblem):
         loss: LargeMarginLoss,
         *,
         device: str,
-        center: FloatArray | None = None,
-        scale: FloatArray | None = None,
+        coordinates: FeatureCoordinates | None = None,
         **options: Any,
     ) -> None:
         check_kernel(kernel)
         self.device = device
-        if center is None or scale is None:
+        if coordinates is None:
             ground_sets = [example.ground_set for example in examples]
             fit_intercept = options.get("fit_intercept", True)
-            center, scale = center_and_scale(ground_sets, fit_intercept)
-        super().__init__(kernel, loss, len(examples), center, scale, **options)
+            coordinates = FeatureMoments.of(ground_sets).coordinates(fit_intercept)
+        super().__init__(kernel, loss, len(examples), coordinates, **options)
         self._stacks: list[Stack] = []
         with _named_memory_errors(device):
             for places, low_rank in _together(examples, kernel, device):
                 batch = ExampleBatch.of([examples[i] for i in places], device)
                 similarity = kernel_of(kernel, batch, low_rank, self.jitter)
-                self._stacks.append(Stack(batch, similarity, self.center))
+                self._stacks.append(Stack(batch, similarity, coordinates.center))
 
     def value_and_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
         """Return the objective and its gradient at a point of ``space``."""
