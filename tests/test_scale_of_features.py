@@ -97,3 +97,18 @@ def test_a_constant_feature_changes_nothing(constant, data):
         plain.history_[-1].objective, rel=1e-9
     )
     np.testing.assert_allclose(model.theta_[:-1], plain.theta_, atol=1e-4)
+
+
+def test_lbfgs_needs_no_more_iterations_for_correlated_features(data, learned):
+    rng = np.random.default_rng(0)
+    left, _, right = np.linalg.svd(rng.normal(size=(5, 5)))
+    mix = left * np.geomspace(1.0, 0.05, 5) @ right
+    ground_sets = [
+        vg.GroundSet(gs.quality @ mix, gs.quality, gs.costs, gs.items)
+        for gs in data.ground_sets
+    ]
+    model = vg.LargeMarginDPP(kernel=vg.Linear(), decoder="greedy")
+    model.fit(ground_sets, data.subsets)
+    np.testing.assert_allclose(mix @ model.theta_, learned.theta_, atol=2e-3)
+    n_iterations = learned.solver_result_.n_iterations
+    assert model.solver_result_.n_iterations <= 1.2 * n_iterations

@@ -7,7 +7,8 @@ parameters.  :class:`ParameterSpace` knows which slice is which, and the domain 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -87,6 +88,15 @@ class ParameterSpace:
     def pack(self, parts: Mapping[str, FloatArray]) -> FloatArray:
         """Return the flat vector of all parts."""
         return np.concatenate([parts[name] for name in self.parts])
+
+    def diagonal(self) -> ParameterSpace:
+        """Return the space whose free coordinates scale parameters one by one."""
+        other = copy(self)
+        other.parts = {
+            name: replace(domain, root=None) if isinstance(domain, Scaled) else domain
+            for name, domain in self.parts.items()
+        }
+        return other
 
     @property
     def units(self) -> FloatArray:

@@ -46,7 +46,7 @@ class Adam:
     @classmethod
     def at(cls, space: ParameterSpace, start: FloatArray) -> Self:
         """Begin at a feasible point."""
-        free = space.to_free(start).copy()
+        free = space.diagonal().to_free(start).copy()
         zeros = np.zeros_like(free)
         return cls(free, free.copy(), start.copy(), zeros, zeros.copy())
 
@@ -55,7 +55,7 @@ class Adam:
 
         The ``t``-th step has the rate ``learning_rate / sqrt(1 + t / decay_steps)``.
         """
-        space = problem.space
+        space = problem.space.diagonal()
         value, gradient = self._evaluate(problem)
         self.gradient_norm = float(np.abs(gradient).max(initial=0.0))
         self.first = _FIRST_DECAY * self.first + (1.0 - _FIRST_DECAY) * gradient
@@ -73,7 +73,7 @@ class Adam:
         return value
 
     def _evaluate(self, problem: Problem) -> tuple[float, FloatArray]:
-        space = problem.space
+        space = problem.space.diagonal()
         try:
             value, gradient = problem.value_and_gradient(space.from_free(self.free))
         except InfeasibleError:
