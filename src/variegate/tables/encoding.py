@@ -1,4 +1,4 @@
-"""From the columns of a table to features, by choices that are all stated here.
+"""From the columns of a table to features.
 
 Numbers
     are centred by their mean over the training rows and divided by their standard
@@ -9,23 +9,21 @@ Categories
 Vectors
     for similarity are scaled to unit length (those of zeros stay) and not centred: only
     directions matter, and a linear kernel is their cosine.  Each such column is a block
-    of its own with kernels of its own.  Vectors for quality are treated as so many
-    numbers.
+    of its own with kernels of its own.  Vectors for quality are treated as numbers.
 Empty cells
     are an error by default.  With ``missing="mean"`` a number takes the training mean,
     and a category none of its values.  With ``missing="indicator"`` there is one more
     feature for each column that has empty cells in training, 1 where a cell is empty.
     Vectors can have none.
 
-A column of times, or of text that is not said to be categorical, is an error; the age
-of a time, and a vector of several columns, can be asked for
-(:mod:`variegate.tables.derived`).
+A column of times, or of text that is not categorical, is an error; see
+:mod:`variegate.tables.derived` for ages, and for vectors of several columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -66,7 +64,7 @@ class FeatureColumn:
 
     @property
     def names(self) -> list[str]:
-        """Names of the features, as people read them."""
+        """Readable names of the features."""
         if self.kind == "category":
             names = [f"{self.name} = {level}" for level in self.levels]
         elif self.kind == "number":
@@ -116,7 +114,7 @@ class FeatureColumn:
         return values, np.asarray(text.is_null().to_numpy(zero_copy_only=False))
 
     def is_unknown(self, cells: Cells) -> BoolArray:
-        """Return which rows have a value that was not there in training."""
+        """Return which rows have a category that is not in the training rows."""
         if self.kind != "category":
             return np.zeros(0, dtype=bool)
         text = cells.texts()
@@ -148,7 +146,7 @@ class Encoding:
         return [*self.quality, *(c for block in self.blocks.values() for c in block)]
 
     def filled(self, name: str, numbers: FloatArray) -> FloatArray:
-        """Return numbers of a column with the mean where a cell may be empty."""
+        """Return numbers of a column with the mean in empty cells, where allowed."""
         for column in self.quality if self.missing != "error" else ():
             if column.name == name and column.kind == "number":
                 return np.where(np.isnan(numbers), column.mean, numbers)
@@ -223,6 +221,39 @@ class _Moments:
 
 
 @dataclass
+class _Column:
+    """Statistics of one column: of numbers, of categories, or sizes of vectors."""
+
+    moments: _Moments | None = None
+    levels: frozenset[str] = frozenset()
+    has_empty: bool = False
+    #: The numbers of a vector; 0 where vectors are known and their size is not.
+    size: int | None = None
+    #: The first problem of the column.
+    problem: TableError | None = None
+
+    def merged(self, name: str, other: _Column) -> _Column:
+        """Return the statistics of the rows of both; neither changes."""
+        moments = self.moments or other.moments
+        if self.moments and other.moments:
+            moments = self.moments.merged(other.moments)
+        sizes = {one.size for one in (self, other) if one.size}
+        both = _Column(
+            moments,
+            self.levels | other.levels,
+            self.has_empty or other.has_empty,
+            max(sizes, default=None),
+            self.problem or other.problem,
+        )
+        if len(sizes) > 1:
+            both.problem = both.problem or TableError(
+                f"column {name!r} holds vectors of {min(sizes)} numbers in some rows "
+                f"and of {max(sizes)} in others"
+            )
+        both.problem = both.problem or _too_many(name, both.levels)
+        return both
+
+
 class ColumnStatistics:
     """Statistics of resolved columns, for an :class:`Encoding`, and their problems.
 
@@ -230,97 +261,66 @@ class ColumnStatistics:
     keep others from being read.
     """
 
-    columns: Columns
-    schema: pa.Schema
-    #: The first problem of every column that has one.
-    problems: dict[str, TableError] = field(default_factory=dict)
-    _moments: dict[str, _Moments] = field(default_factory=dict)
-    _levels: dict[str, set[str]] = field(default_factory=dict)
-    _empty: set[str] = field(default_factory=set)
-    _sizes: dict[str, int] = field(default_factory=dict)
+    def __init__(self, columns: Columns, schema: pa.Schema) -> None:
+        self.columns, self.schema = columns, schema
+        self._found = {name: _Column() for name in columns.features()}
 
-    def kind_of(self, name: str, part: str) -> str:
-        """Return the kind of features of a column in the role ``part``."""
-        if name in self.columns.categorical:
-            return "category"
-        if name in self._sizes or is_vector(self.schema.field(name).type):
-            return "direction" if part == "similarity" else "vector"
-        return "number"
+    @property
+    def problems(self) -> dict[str, TableError]:
+        """The first problem of every column that has one."""
+        return {n: one.problem for n, one in self._found.items() if one.problem}
 
     def add(self, batch: Batch, is_wanted: BoolArray) -> None:
         """Check all rows, and learn from those that are wanted."""
-        for name in self.columns.features():
+        for name, found in self._found.items():
             try:
                 empty = self._add_column(batch, name, is_wanted)
                 if self.columns.missing == "error" and empty.any():
                     raise batch[name].no_value(empty)
             except TableError as error:
-                self.problems.setdefault(name, error)
+                found.problem = found.problem or error
 
     def _add_column(self, batch: Batch, name: str, is_wanted: BoolArray) -> BoolArray:
         """Learn from one column; return which cells are empty."""
-        cells = batch[name]
+        cells, found = batch[name], self._found[name]
         if name in self.columns.categorical:
-            return self._add_categories(cells, is_wanted)
+            texts = cells.texts()
+            wanted = texts.filter(pa.array(is_wanted))
+            levels = {one for one in wanted.unique().to_pylist() if one is not None}
+            found.levels |= levels
+            found.has_empty |= bool(wanted.null_count)
+            if problem := _too_many(name, found.levels):
+                raise problem
+            return np.asarray(texts.is_null().to_numpy(zero_copy_only=False))
         if batch.is_untyped and _holds_vectors(cells.column):
-            self._sizes.setdefault(name, 0)
-        if self.kind_of(name, "quality") == "vector":
-            self._add_vectors(cells, is_wanted)
-            return np.zeros(len(batch), dtype=bool)
-        numbers = cells.numbers()
-        self._add_numbers(name, numbers[is_wanted])
-        return np.isnan(numbers)
+            found.size = found.size or 0
+        if self._kind(name, "quality") == "vector":
+            # Directions need no more than their length, which every row must share.
+            numbers = cells.vectors(found.size or None)
+            found.size = numbers.shape[1] if len(numbers) else found.size
+            empty = np.zeros(len(batch), dtype=bool)
+            if name not in self.columns.quality:
+                return empty
+        else:
+            numbers = cells.numbers()
+            empty = np.isnan(numbers)
+        more = _Moments.of(numbers[is_wanted])
+        found.moments = (found.moments or _Moments()).merged(more)
+        return empty
 
-    def _add_numbers(self, name: str, numbers: FloatArray) -> None:
-        known = self._moments.get(name, _Moments())
-        self._moments[name] = known.merged(_Moments.of(numbers))
-
-    def _add_categories(self, cells: Cells, is_wanted: BoolArray) -> BoolArray:
-        texts = cells.texts()
-        wanted = texts.filter(pa.array(is_wanted))
-        levels = self._levels.setdefault(cells.name, set())
-        levels.update(one for one in wanted.unique().to_pylist() if one is not None)
-        if wanted.null_count:
-            self._empty.add(cells.name)
-        _check_levels(cells.name, levels)
-        return np.asarray(texts.is_null().to_numpy(zero_copy_only=False))
-
-    def _add_vectors(self, cells: Cells, is_wanted: BoolArray) -> None:
-        # Directions need no more than their length, which every row must share.
-        vectors = cells.vectors(self._sizes.get(cells.name) or None)
-        if len(vectors):
-            self._sizes[cells.name] = vectors.shape[1]
-        if cells.name in self.columns.quality:
-            self._add_numbers(cells.name, vectors[is_wanted])
+    def _kind(self, name: str, part: str) -> str:
+        """Return the kind of features of a column in the role ``part``."""
+        if name in self.columns.categorical:
+            return "category"
+        is_sized = self._found[name].size is not None
+        if is_sized or is_vector(self.schema.field(name).type):
+            return "direction" if part == "similarity" else "vector"
+        return "number"
 
     def merged(self, other: ColumnStatistics) -> ColumnStatistics:
         """Return the statistics of the rows of both; neither changes."""
         both = ColumnStatistics(self.columns, self.schema)
-        both.problems = {**other.problems, **self.problems}
-        both._empty = self._empty | other._empty
-        for name in self.columns.features():
-            if name in self._moments or name in other._moments:
-                here = self._moments.get(name, _Moments())
-                there = other._moments.get(name, _Moments())
-                both._moments[name] = here.merged(there)
-            if name in self._levels or name in other._levels:
-                levels = self._levels.get(name, set()) | other._levels.get(name, set())
-                both._levels[name] = levels
-                try:
-                    _check_levels(name, levels)
-                except TableError as error:
-                    both.problems.setdefault(name, error)
-            sizes = {s._sizes[name] for s in (self, other) if s._sizes.get(name)}
-            if len(sizes) > 1:
-                both.problems.setdefault(
-                    name,
-                    TableError(
-                        f"column {name!r} holds vectors of {min(sizes)} numbers in "
-                        f"some rows and of {max(sizes)} in others"
-                    ),
-                )
-            if sizes:
-                both._sizes[name] = max(sizes)
+        both._found = {n: o.merged(n, other._found[n]) for n, o in self._found.items()}
         return both
 
     def encoding(self) -> Encoding:
@@ -339,35 +339,35 @@ class ColumnStatistics:
         return Encoding(quality, blocks, self.columns.missing)
 
     def _column(self, name: str, part: str) -> FeatureColumn:
-        kind = self.kind_of(name, part)
+        found, kind = self._found[name], self._kind(name, part)
         if kind == "direction":
-            size = self._sizes[name]
-            mean, scale = np.zeros(size), np.ones(size)
+            assert found.size is not None
+            mean, scale = np.zeros(found.size), np.ones(found.size)
         elif kind == "category":
             mean = scale = np.zeros(0)
         else:
-            mean, scale = self._moments[name].settled()
-        has_empty = name in self._empty or (
-            name in self._moments and self._moments[name].has_empty
-        )
+            assert found.moments is not None
+            mean, scale = found.moments.settled()
+        has_empty = found.has_empty or (found.moments or _Moments()).has_empty
         return FeatureColumn(
             name,
             kind,
             mean,
             scale,
-            tuple(sorted(self._levels.get(name, ()))),
+            tuple(sorted(found.levels)),
             self.columns.missing == "indicator" and has_empty,
             _is_single(self.schema.field(name).type),
         )
 
 
-def _check_levels(name: str, levels: set[str]) -> None:
-    """Refuse a column that holds no categories."""
-    if len(levels) > MAX_LEVELS:
-        raise TableError(
-            f"column {name!r} has more than {MAX_LEVELS:,} different values: too many "
-            "for a category"
-        )
+def _too_many(name: str, levels: Collection[str]) -> TableError | None:
+    """Return the error of a column that holds no categories."""
+    if len(levels) <= MAX_LEVELS:
+        return None
+    return TableError(
+        f"column {name!r} has more than {MAX_LEVELS:,} different values: too many for "
+        "a category"
+    )
 
 
 def _holds_vectors(column: Any) -> bool:

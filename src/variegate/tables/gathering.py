@@ -163,8 +163,7 @@ def gather(
 class GatherPlan:
     """Parameters of all steps; small, as it is sent with every call.
 
-    ``hidden`` is the folder of intermediate files, ``dealt`` of dealt rows, ``files``
-    of new files; ``memory`` bounds the rows in order at a time.
+    ``memory`` bounds the bytes of rows that are put in order at a time.
     """
 
     hidden: Path
