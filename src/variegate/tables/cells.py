@@ -1,7 +1,4 @@
-"""From cells of a column to numbers, with the row of whatever cannot be one.
-
-Rows are counted from 1 in messages, as spreadsheets do, headers not counted.
-"""
+"""From the cells of a column to numbers; messages count rows from 1 after a header."""
 
 from __future__ import annotations
 
@@ -31,10 +28,9 @@ _FLAGS = {"0": 0.0, "1": 1.0, "false": 0.0, "true": 1.0, "0.0": 0.0, "1.0": 1.0}
 class Batch:
     """Some rows of a table.
 
-    Where a table is untyped, text is read as numbers.  Rows have ``numbers`` in the
-    table if they do not stand one after another; if they do, ``first`` others come
-    before them, in the file ``path`` of a folder or in the table.  A batch may be
-    joined from ``parts``.
+    Text of an untyped table is read as numbers.  Scattered rows have ``numbers`` in the
+    table; consecutive ones follow ``first`` others, in the file ``path`` of a folder or
+    in the table.  A batch may be joined from ``parts``.
     """
 
     rows: pa.RecordBatch
@@ -66,7 +62,7 @@ class Batch:
         return labels[self.first : self.end]
 
     def row_name(self, place: int) -> str:
-        """Return a row of the batch as messages name it, counted from 1."""
+        """Return the name of a row in messages, counted from 1."""
         for part in self.parts:
             if place < len(part):
                 return part.row_name(place)
@@ -106,7 +102,6 @@ class Cells:
     row_name: Callable[[int], str] = _place
 
     def __post_init__(self) -> None:
-        """Do without dictionaries and extensions."""
         if isinstance(self.column, pa.ExtensionArray):
             self.column = self.column.storage
         if isinstance(self.column, pa.DictionaryArray):
@@ -182,7 +177,7 @@ class Cells:
         )
 
     def flags(self) -> BoolArray:
-        """Return which rows are labelled 1; everything must be 0 or 1."""
+        """Return which rows are labelled 1; all labels must be 0 or 1."""
         column = self.column
         if pa.types.is_boolean(column.type) and column.null_count == 0:
             return np.asarray(column.to_numpy(zero_copy_only=False), dtype=bool)
@@ -215,7 +210,7 @@ class Cells:
             raise self.error(
                 f"holds {kind} values that are no text, and no names of kinds"
             ) from None
-        # A float may be not a number, which no kind is.
+        # NaN is empty, too.
         empty = pc.or_(pc.is_null(self.column, nan_is_null=True), pc.equal(text, ""))
         return pc.if_else(pc.fill_null(empty, True), pa.scalar(None, pa.string()), text)
 
@@ -297,15 +292,14 @@ def _why_no_number(name: str, kind: pa.DataType) -> tuple[str | Setting, ...]:
         return ("holds vectors, where one number is needed",)
     if pa.types.is_temporal(kind):
         is_date = pa.types.is_date(kind) or pa.types.is_timestamp(kind)
-        way_out = "make a number of it first"
-        if is_date:
-            way_out = "age: before its name makes days of it"
-        return (f"holds times ({kind}), not numbers: {way_out}",)
+        remedy = "age: before its name makes days of it"
+        remedy = remedy if is_date else "make a number of it first"
+        return (f"holds times ({kind}), not numbers: {remedy}",)
     return (f"holds {kind} values, not numbers",)
 
 
 def is_date(text: str) -> bool:
-    """Tell whether text is an ISO 8601 date with hyphens."""
+    """Return whether text is an ISO 8601 date with hyphens."""
     try:
         datetime.fromisoformat(text)
     except ValueError:
@@ -315,8 +309,7 @@ def is_date(text: str) -> bool:
 
 def check_relevance(kind: pa.DataType, name: str) -> None:
     """Refuse a column whose type says that it holds no numbers."""
-    # No rows are read: what is wrong with a type is wrong with none of them.
-    Cells(pa.array([], kind), name).numbers()
+    Cells(pa.array([], kind), name).numbers()  # the type is checked without rows
 
 
 def as_labels(y: Any) -> BoolArray | None:

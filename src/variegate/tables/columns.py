@@ -1,4 +1,4 @@
-"""Which column of a table is what."""
+"""Roles of the columns of a table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from variegate.tables.errors import TableError
 
 _LISTS = ("quality", "categorical", "similarity")
 
-#: Parts that are found out from a table.
+#: Roles whose values are learned from a table.
 _MADE = ("vectors", "ages")
 
 
@@ -37,8 +37,8 @@ class Columns:
         As for :class:`variegate.tables.TableSelector`.  A categorical column that is
         neither quality nor similarity belongs to the quality.
     vectors : dict from str to tuple of str
-        Vectors that are made of several columns of numbers, and these columns;
-        ``embedding=e*`` among quality or similarity asks for one.
+        Vectors of several numeric columns, and these columns; ``embedding=e*`` among
+        quality or similarity asks for one.
     ages : dict from str to str
         Columns of dates whose ages are features, and the newest date in training;
         ``age:published`` among quality or similarity asks for one.
@@ -61,7 +61,7 @@ class Columns:
 
     @classmethod
     def of(cls, **given: Any) -> Self:
-        """Return columns from names, lists of names, and None for what is not.
+        """Return columns from names and lists of names; None is not a column.
 
         A list may be a dictionary of vectors: ``{"embedding": "e*"}`` is the same as
         ``"embedding=e*"``.
@@ -104,11 +104,9 @@ class Columns:
             raise TableError(f"{path}: {error}") from None
 
     def updated(self, given: Mapping[str, Any]) -> Self:
-        """Return the columns with those replaced that are given and not None."""
-        others = {field.name: getattr(self, field.name) for field in fields(self)}
-        return type(self).of(
-            **others | {n: v for n, v in given.items() if v is not None}
-        )
+        """Return the columns with others in the roles that are given and not None."""
+        given = {name: value for name, value in given.items() if value is not None}
+        return type(self).of(**vars(self) | given)
 
     def resolve(
         self,
@@ -117,10 +115,10 @@ class Columns:
         is_untyped: bool = False,
         needs_quality: bool = True,
     ) -> Self:
-        """Return the columns with patterns spelt out, all of them in ``schema``.
+        """Return the columns with patterns expanded, all of them in ``schema``.
 
-        Where quality columns are needed and none are named, they are all columns of
-        numbers that have no other part.
+        Quality columns that are needed and not named are all numeric columns without
+        another role.
         """
         names = schema.names
         for name in (self.group, self.label, self.item, self.relevance, self.cost):
@@ -160,7 +158,7 @@ class Columns:
         return replace(self, **(spelt | {"quality": quality}))
 
     def check_parts(self) -> None:
-        """Refuse a column that has two parts of which one says all about it."""
+        """Refuse a column with two roles that exclude each other."""
         pairs = [("group", "label"), ("group", "item"), ("label", "item")]
         pairs += [("label", "cost"), ("label", "relevance")]
         for one, other in pairs:
@@ -170,7 +168,7 @@ class Columns:
 
     def taken(self) -> list[str]:
         """Return the columns that can be neither quality nor similarity."""
-        # The relevance may be a quality too.
+        # The relevance may be a quality, too.
         parts = (self.group, self.label, self.item, self.cost)
         return [name for name in parts if name is not None]
 
@@ -209,7 +207,7 @@ def _made(name: str, value: Any) -> dict[str, Any]:
 
 
 def check_there(name: str, names: Sequence[str]) -> None:
-    """Refuse a name that no column has, and say which may have been meant."""
+    """Refuse a name that no column has, and suggest a similar one."""
     if name not in names:
         raise TableError(
             f"there is no column {name!r}{nearest(name, names)}; the table has "
@@ -234,13 +232,13 @@ def _listed(names: Sequence[str], most: int = 30) -> str:
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """Return a question that names what may have been meant, or nothing."""
+    """Return a suggestion of a similar name, or nothing."""
     found = closest(name, names)
     return "" if found is None else f" (did you mean {found!r}?)"
 
 
 def closest(name: str, names: Iterable[str]) -> str | None:
-    """Return the name that may have been meant, if one is near enough."""
+    """Return the most similar name, if one is similar enough."""
     known = {known.casefold(): known for known in names}
     found = difflib.get_close_matches(name.casefold(), known, n=1, cutoff=0.6)
     return known[found[0]] if found else None
@@ -277,33 +275,26 @@ def matching(
 
 
 def is_number(kind: pa.DataType) -> bool:
-    """Tell whether a column of this type holds numbers (or true and false)."""
-    types = pa.types
-    return bool(
-        types.is_integer(kind)
-        or types.is_floating(kind)
-        or types.is_boolean(kind)
-        or types.is_decimal(kind)
-    )
+    """Return whether a column of this type holds numbers (or true and false)."""
+    t = pa.types
+    known = (t.is_integer, t.is_floating, t.is_boolean, t.is_decimal)
+    return any(is_known(kind) for is_known in known)
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Tell whether a column of this type holds text."""
+    """Return whether a column of this type holds text."""
     return kind in (pa.string(), pa.large_string(), pa.string_view())
 
 
 def is_list(kind: pa.DataType) -> bool:
-    """Tell whether a column of this type holds lists."""
-    types = pa.types
-    return bool(
-        types.is_list(kind)
-        or types.is_large_list(kind)
-        or types.is_fixed_size_list(kind)
-    )
+    """Return whether a column of this type holds lists."""
+    t = pa.types
+    known = (t.is_list, t.is_large_list, t.is_fixed_size_list)
+    return any(is_known(kind) for is_known in known)
 
 
 def is_vector(kind: pa.DataType) -> bool:
-    """Tell whether a column of this type holds vectors of numbers."""
+    """Return whether a column of this type holds vectors of numbers."""
     if isinstance(kind, pa.BaseExtensionType):
         kind = kind.storage_type
     return is_list(kind) and is_number(kind.value_type)

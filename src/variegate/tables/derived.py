@@ -8,10 +8,8 @@ Two forms of names ask for them where quality or similarity columns are named:
 ``age:published``
     is a number: the days from a date to the newest one in the training table.
 
-A :class:`Derivation` makes them from the batches of a table.
-
-A time with a zone is that instant; without one it is taken as UTC, and a date as the
-first instant of its day in UTC.  In text, dates are written as ISO 8601 has them.
+A time without a zone is in UTC, and a date is the first instant of its day in UTC.  In
+text, dates are in ISO 8601.
 """
 
 from __future__ import annotations
@@ -77,7 +75,7 @@ def _days_in_text(cells: Cells) -> FloatArray:
 
 
 def days_of(text: str) -> float:
-    """Return the days from 1970 to a date that is written as ISO 8601 has it."""
+    """Return the days from 1970 to a date in ISO 8601."""
     instant = datetime.fromisoformat(text)
     if instant.tzinfo is None:
         instant = instant.replace(tzinfo=UTC)
@@ -85,14 +83,14 @@ def days_of(text: str) -> float:
 
 
 def date_of(number: float) -> str:
-    """Return the instant that is some days after 1970 began, as ISO 8601 has it."""
+    """Return the instant that is some days after the start of 1970, in ISO 8601."""
     return (_EPOCH + number * _DAY).isoformat()
 
 
 def last_day(rows: Rows, name: str) -> float:
     """Return the last of all dates in days from 1970, minus infinity without any.
 
-    A file that cannot be read has none; the survey names it.
+    A file that cannot be read has none; the survey refuses it.
     """
     latest = -np.inf
     with suppress(UnreadablePartitionError):
@@ -116,13 +114,7 @@ def newest(latest: float, name: str) -> str:
 
 
 class Derivation:
-    """Computes the vectors and ages that columns ask for, batch by batch.
-
-    Attributes
-    ----------
-    schema : pyarrow.Schema
-        The columns of the table, then vectors and ages.
-    """
+    """Computes vectors and ages; ``schema`` is that of the table, followed by them."""
 
     def __init__(self, schema: pa.Schema, columns: Columns) -> None:
         self._vectors = columns.vectors

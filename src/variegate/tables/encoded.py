@@ -1,4 +1,4 @@
-"""The groups of one partition: rows read from a table, as numbers."""
+"""The groups of one partition as numbers."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from variegate.tables.rows import GroupIndex, RowReader
 class Group:
     """The rows of one group, in the order of the table.
 
-    ``rows`` says where they are in the table.  Of N rows, the quality is an array of
-    shape (N, d) and each block of the similarity, if the quality does not serve both
-    purposes, one of shape (N, p); labels, costs and relevance are of shape (N,).
+    ``rows`` are their numbers in the table.  Of N rows, the quality is an array of
+    shape (N, d), and each block of the similarity, if it has features of its own, of
+    shape (N, p); labels, costs and relevance are of shape (N,).
     """
 
     name: Any
@@ -37,7 +37,7 @@ class Group:
     chosen: BoolArray | None
     costs: FloatArray | None
     relevance: FloatArray | None
-    #: By column, how many rows have a category that was not there in training.
+    #: By column, how many rows have a category that is not in the training rows.
     unknown: dict[str, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -45,7 +45,7 @@ class Group:
 
     @cached_property
     def ground_set(self) -> GroundSet:
-        """The group as a ground set; a single block goes without a name."""
+        """The group as a ground set, a single block without a name."""
         return self.take(slice(None))
 
     def take(self, rows: Any) -> GroundSet:
@@ -80,14 +80,13 @@ class EncodedRows:
     chosen: BoolArray | None
     costs: FloatArray | None
     relevance: FloatArray | None
-    #: By column, which rows have a category that was not there in training.
+    #: By column, which rows have a category that is not in the training rows.
     unknown: dict[str, BoolArray]
 
     @property
     def n_bytes(self) -> int:
         """The bytes of the features."""
-        blocks = sum(block.nbytes for block in self.blocks.values())
-        return int(self.quality.nbytes + blocks)
+        return sum(part.nbytes for part in (self.quality, *self.blocks.values()))
 
     def group(self, place: int, number: int) -> Group:
         """Return the group at a place, with its number in the table."""
@@ -105,12 +104,8 @@ class EncodedRows:
         )
 
     def examples(self, flags: BoolArray, position: int) -> list[Example]:
-        """Return the groups with a flag as examples, numbered from ``position`` on.
-
-        All features are checked and copied at once: the time a group takes is that of
-        a few slices.
-        """
-        assert self.chosen is not None  # there are no examples without labels
+        """Return the groups with a flag as examples, numbered from ``position`` on."""
+        assert self.chosen is not None  # examples have labels
         is_wanted = np.repeat(flags, np.diff(self.bounds))
         quality = self._checked("quality", self.quality, is_wanted)
         blocks = {
@@ -165,10 +160,7 @@ class GroupReader:
         return vars(self) | {"memory": 0, "_held": {}}
 
     def read(self, partition: GroupPartition) -> list[Example]:
-        """Return the wanted groups of a partition as examples to learn from.
-
-        Their positions are those among all that are learned from.
-        """
+        """Return the wanted groups of a partition as examples, by their positions."""
         encoded = self.encoded(partition)
         return encoded.examples(partition.flags(), partition.first_example)
 
@@ -275,8 +267,7 @@ def _check_unique(
     batch: Batch, item: str, numbers: IntArray, index: GroupIndex
 ) -> None:
     """Refuse two rows of a group with the same item."""
-    # Of text: two items of a group share such a hash once in ages, while those of the
-    # numbers -1 and -2 are equal.
+    # Hashes of text, as those of the numbers -1 and -2 are equal.
     keys = np.array([hash(repr(key)) for key in batch[item].keys().to_pylist()])
     order = np.lexsort((keys, numbers))
     same = (np.diff(keys[order]) == 0) & (np.diff(numbers[order]) == 0)

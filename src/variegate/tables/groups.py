@@ -93,9 +93,9 @@ class Groups:
         return [group.ground_set for group in some], [group.wanted() for group in some]
 
     def texts(self, rows: IntArray, show: Sequence[str]) -> dict[int, tuple[str, ...]]:
-        """Return cells of some rows, which are sorted, by the number of the row.
+        """Return cells of some sorted rows by the number of the row.
 
-        Without columns to show, their place in the table stands for them.
+        Without columns to show, the number of a row stands for its cells.
         """
         if not show:
             return {int(row): (f"row {row + 1}",) for row in rows}
@@ -120,10 +120,7 @@ class Groups:
 
     @contextmanager
     def named(self, numbers: IntArray) -> Iterator[None]:
-        """Call ground sets by the names of the groups that they were made of.
-
-        These have ``numbers``, in the order of the ground sets.
-        """
+        """Name the groups with these numbers in errors of their ground sets."""
         try:
             yield
         except GroundSetError as error:
@@ -141,7 +138,7 @@ class GroupSource:
 
     @cached_property
     def key(self) -> str:
-        """A hash of the table, of the groups that are learned from, and of features."""
+        """A hash of the table, of the groups, and of their features."""
         columns = asdict(self.groups.rows.columns)
         digest = sha256(repr((self.table, columns)).encode())
         for column in self.groups.encoding.columns():
@@ -194,7 +191,7 @@ def _read_texts(
 
 
 def in_rows(problem: str) -> str:
-    """Return a problem of a ground set in the words of tables, rows counted from 1."""
+    """Return a problem of a ground set in terms of rows, counted from 1."""
     problem = re.sub(
         r"\bitem (\d+)\b", lambda found: f"its row {int(found[1]) + 1}", problem
     )

@@ -1,7 +1,8 @@
-"""The kinds that a model has learned: of every row of a table, and of the training."""
+"""The kinds that a model has learned: of all rows of a table, and of the training."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,51 +14,37 @@ from variegate.files.model_format import COUNT
 from variegate.files.schema import ListOf, Maybe, Number, Record, String
 from variegate.kernels import Kinds
 from variegate.tables.cells import as_text
+from variegate.tables.encoded import Group
 from variegate.tables.errors import TableError
 from variegate.tables.groups import Groups
 
-#: Groups that the record of a training looks at, at most.
-_MAX_GROUPS = 500
-
-#: Rows of them, unless a single group has more.
-_MAX_ROWS = 20_000
-
-#: Numbers in the features of these rows.
-_MAX_NUMBERS = 2**23
+#: The most groups of the sample for a training record, rows of it unless a single group
+#: has more, and numbers in the features of these rows.
+_MAX_GROUPS, _MAX_ROWS, _MAX_NUMBERS = 500, 20_000, 2**23
 
 #: Typical rows of a kind that are kept.
 _TYPICAL = 5
 
-#: Kinds, the most common ones, of which they are.
+#: The most common kinds, which have typical rows.
 _MAX_KINDS = 64
 
 _SHARE = Number(least=0)
+_WHOLE = Number(least=1, is_whole=True)
 _TYPICAL_ROW = Record(
-    {
-        "row": Number(least=1, is_whole=True),
-        "group": Maybe(String()),
-        "item": Maybe(String()),
-    }
+    {"row": _WHOLE, "group": Maybe(String()), "item": Maybe(String())}
 )
-#: The shape of what a training record holds about kinds.
+_KIND = Record({"share": _SHARE, "chosen": _SHARE, "typical": ListOf(_TYPICAL_ROW)})
+#: The schema of the kinds in a training record.
 KINDS = ListOf(
     Record(
         {
             "block": Maybe(String()),
             "weight": _SHARE,
             "apart": _SHARE,
-            "n_groups": Number(least=1, is_whole=True),
+            "n_groups": _WHOLE,
             "n_rows": COUNT,
             "effective": _SHARE,
-            "kinds": ListOf(
-                Record(
-                    {
-                        "share": _SHARE,
-                        "chosen": _SHARE,
-                        "typical": ListOf(_TYPICAL_ROW),
-                    }
-                )
-            ),
+            "kinds": ListOf(_KIND),
         }
     )
 )
@@ -113,40 +100,43 @@ def kinds_record(
     every = learned_kinds(model)
     if not every:
         return {}
-    numbers = _some(groups, numbers, seed)
-    seen = [_Seen.of(kinds, groups, numbers) for kinds in every]
-    typical = [one.typical() for one in seen]
+    some = list(groups.only(_some(groups, numbers, seed)))
+    samples = [_Sample.of(kinds, some) for kinds in every]
+    typical = [one.typical() for one in samples]
     rows = np.unique([row for kinds in typical for kind in kinds for row in kind])
-    item = groups.survey.columns.item
-    items = {} if item is None else groups.texts(rows.astype(np.int64), [item])
+    columns = groups.survey.columns
+    items: dict[int, tuple[str, ...]] = {}
+    if columns.item is not None:
+        items = groups.texts(rows.astype(np.int64), [columns.item])
+    names: dict[int, str] = {}
+    for group in some if columns.group is not None else ():
+        names |= dict.fromkeys(group.rows.tolist(), as_text(group.name))
+
+    def row_record(row: int) -> dict[str, Any]:
+        item = items[row][0] if items else None
+        return {"row": row + 1, "group": names.get(row), "item": item}
+
     return {
         "kinds": [
             {
                 "block": kinds.kernel.block,
                 "weight": kinds.weight,
                 "apart": kinds.kernel.share_apart(kinds.parameters),
-                "n_groups": len(numbers),
+                "n_groups": len(some),
                 "n_rows": len(one.rows),
                 "effective": one.effective,
                 "kinds": [
                     {
                         "share": float(share),
-                        "chosen": float(chosen),
-                        "typical": [
-                            {
-                                "row": row + 1,
-                                "group": one.names[row],
-                                "item": items[row][0] if items else None,
-                            }
-                            for row in found
-                        ],
+                        "chosen": float(chosen) / len(some),
+                        "typical": list(map(row_record, found)),
                     }
                     for share, chosen, found in zip(
-                        one.shares, one.chosen_of_each(), several, strict=True
+                        one.shares, one.p[one.chosen].sum(axis=0), several, strict=True
                     )
                 ],
             }
-            for kinds, one, several in zip(every, seen, typical, strict=True)
+            for kinds, one, several in zip(every, samples, typical, strict=True)
         ]
     }
 
@@ -159,40 +149,22 @@ def _some(groups: Groups, numbers: IntArray, seed: int) -> IntArray:
     return np.sort(some[: max(1, int(np.searchsorted(n_rows, most, side="right")))])
 
 
-class _Seen(NamedTuple):
+class _Sample(NamedTuple):
     """Rows of some groups, with their features and probabilities of kinds."""
 
-    n_groups: int
     rows: IntArray
     features: FloatArray
     p: FloatArray
     chosen: BoolArray
-    #: Of every row, the name of its group, None in a table without groups.
-    names: dict[int, str | None]
 
     @classmethod
-    def of(
-        cls, kinds: LearnedKernel[Kinds], groups: Groups, numbers: IntArray
-    ) -> _Seen:
-        """Look at the groups with these numbers."""
-        rows, features, p, chosen = [], [], [], []
-        names: dict[int, str | None] = {}
-        is_grouped = groups.survey.columns.group is not None
-        for group in groups.only(numbers):
-            assert group.chosen is not None  # there is no training without labels
-            rows.append(group.rows)
-            features.append(kinds.kernel.prepare(group.ground_set))
-            p.append(kinds.kernel.kinds(group.ground_set, kinds.parameters))
-            chosen.append(group.chosen)
-            name = as_text(group.name) if is_grouped else None
-            names |= dict.fromkeys(group.rows.tolist(), name)
+    def of(cls, kinds: LearnedKernel[Kinds], groups: Sequence[Group]) -> _Sample:
+        kernel, sets = kinds.kernel, [group.ground_set for group in groups]
         return cls(
-            len(numbers),
-            np.concatenate(rows),
-            np.concatenate(features),
-            np.concatenate(p),
-            np.concatenate(chosen),
-            names,
+            np.concatenate([group.rows for group in groups]),
+            np.concatenate([kernel.prepare(one) for one in sets]),
+            np.concatenate([kernel.kinds(one, kinds.parameters) for one in sets]),
+            np.concatenate([np.asarray(group.chosen) for group in groups]),
         )
 
     @property
@@ -205,10 +177,6 @@ class _Seen(NamedTuple):
         """The exponential of the entropy of the shares: equal ones are all counted."""
         shares = self.shares[self.shares > 0.0]
         return float(np.exp(-(shares * np.log(shares)).sum()))
-
-    def chosen_of_each(self) -> FloatArray:
-        """Return how many rows of every kind are chosen from a group, on average."""
-        return np.asarray(self.p[self.chosen].sum(axis=0) / self.n_groups)
 
     def typical(self) -> list[list[int]]:
         """Return for every kind the rows of that kind that are nearest to its mean.

@@ -1,7 +1,7 @@
-"""The run store of a folder of chosen rows: a run that was stopped resumes from it.
+"""The run store of a folder of chosen rows, from which a run resumes.
 
-``.manifest.sqlite`` in the folder says by which model and with which settings rows were
-chosen, from which files as they were then, and what each file that is there holds.
+``.manifest.sqlite`` in the folder holds the model and the settings of choosing, the
+input files as they were then, and counts of each file that was written.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Manifest:
     unreadable : list of str
         Names of files that were left out.
     files : dict
-        Names of the files that were written, and what each holds.
+        Names of the files that were written, and their counts.
 
     Raises
     ------
@@ -90,30 +90,28 @@ class Manifest:
         }
 
     def _open(self) -> RunStore:
-        if self._store is None:
-            try:
-                self._store = RunStore(self.folder / MANIFEST, self._run)
-            except StoreInUseError:
-                raise TableFileError(
-                    f"{self.folder} is in use by another process: wait until that has "
-                    "ended, or name another folder"
-                ) from None
-            except CheckpointError as error:
-                raise TableFileError(f"{self._problem(error)}: {_REMEDY}") from None
+        if self._store is not None:
+            return self._store
+        try:
+            self._store = RunStore(self.folder / MANIFEST, self._run)
+        except StoreInUseError:
+            raise TableFileError(
+                f"{self.folder} is in use by another process: wait until that has "
+                "ended, or name another folder"
+            ) from None
+        except CheckpointError as error:
+            problem = f"the rows in {self.folder} were chosen "
+            if not error.differences:
+                problem = f"{self.folder / MANIFEST} is damaged, or not a manifest"
+            elif any(one.startswith("model was") for one in error.differences):
+                problem += "by another model"
+            else:
+                problem += f"with other settings ({'; '.join(error.differences)})"
+            raise TableFileError(f"{problem}: {_REMEDY}") from None
         return self._store
 
-    def _problem(self, error: CheckpointError) -> str:
-        if not error.differences:
-            return f"{self.folder / MANIFEST} is damaged, or not a manifest"
-        if any(one.startswith("model was") for one in error.differences):
-            return f"the rows in {self.folder} were chosen by another model"
-        different = "; ".join(error.differences)
-        return (
-            f"the rows in {self.folder} were chosen with other settings ({different})"
-        )
-
     def refuse_changes(self, partitions: Sequence[Partition]) -> None:
-        """Raise an error if files that rows were chosen from are gone or changed."""
+        """Refuse input files that are gone or changed."""
         listed = {Path(p.path).name: p for p in partitions}
         for name, known in self.inputs.items():
             if name not in listed:
@@ -128,14 +126,14 @@ class Manifest:
                 )
 
     def is_complete(self, files: Sequence[Partition], skip_unreadable: bool) -> bool:
-        """Return whether the rows chosen from all of these files are there."""
+        """Return whether the rows of all of these files are written."""
         if self.unreadable and not skip_unreadable:
             return False
         names = {Path(one.path).name for one in files} - set(self.unreadable)
         return bool(names) and all(map(self.has, names))
 
     def begin(self, files: Sequence[Partition], unreadable: Sequence[str]) -> None:
-        """Store the files that rows are chosen from; make the folder if necessary."""
+        """Store the input files; make the folder if necessary."""
         try:
             self.folder.mkdir(exist_ok=True)
         except OSError as error:
@@ -147,16 +145,13 @@ class Manifest:
         self._put(_INPUTS, {"read": self.inputs, "unreadable": self.unreadable})
 
     def has(self, name: str) -> bool:
-        """Return whether the rows chosen from a file are there."""
-        entry, path = self.files.get(name), self.folder / name
-        return (
-            entry is not None
-            and path.is_file()
-            and path.stat().st_size == entry["n_bytes"]
-        )
+        """Return whether the rows of an input file are written."""
+        path = self.folder / name
+        n_bytes = path.stat().st_size if path.is_file() else None
+        return name in self.files and self.files[name]["n_bytes"] == n_bytes
 
     def finish(self, name: str, entry: Mapping[str, Any]) -> None:
-        """Store that a file was written."""
+        """Store the counts of a file that was written."""
         self.files[name] = dict(entry)
         self._put(name, entry)
 

@@ -1,4 +1,4 @@
-"""Chosen rows: as a table of the kind that was given, or in a file."""
+"""Chosen rows as a table of the type that was given, or in a file."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def write_table(table: Any, path: str | Path) -> None:
 
 @dataclass(frozen=True)
 class Output:
-    """The output of choices: its rows, columns and place.
+    """The rows, columns and file of choices.
 
     Rows keep their order, columns and types.  The columns "selection_rank" and, from a
     model, "inclusion_probability" are added; where all rows are kept, also "selected".
-    Columns can be dropped.  A file to write is there at the end or not at all.
+    The file appears when it is complete.
     """
 
     keep_all: bool = False
@@ -49,16 +49,13 @@ class Output:
     out: str | Path | None = None
 
     def check(self, table: Table, *, has_probability: bool) -> None:
-        """Refuse now what could not be given after the work."""
+        """Refuse columns and files that could not be written, before the work."""
         schema = self._schema(table, has_probability)
         if self.out is not None:
             check_writable(self.out, schema)
 
     def of(self, X: Any, choices: Choices, progress: Progress = ignore) -> Any:
-        """Return the rows of what was given as a table, or write them to the file.
-
-        Then the choices are returned.
-        """
+        """Return the rows as a table of the type of X, or write them."""
         if self.out is None:
             return self._frame(X, choices)
         self._write(as_table(X), choices, self.out, progress)
@@ -66,8 +63,7 @@ class Output:
 
     def _schema(self, table: Table, has_probability: bool) -> pa.Schema:
         """Return the columns that are kept, and after them those that are added."""
-        dropped = self._dropped(table.schema.names)
-        kept = [field for field in table.schema if field.name not in dropped]
+        kept = [table.schema.field(name) for name in self._kept(table.schema.names)]
         added = [pa.field("selected", pa.bool_())] * self.keep_all
         added.append(pa.field("selection_rank", pa.int32()))
         added += [pa.field("inclusion_probability", pa.float64())] * has_probability
@@ -80,9 +76,9 @@ class Output:
                 )
         return pa.schema([*kept, *added], table.schema.metadata)
 
-    def _dropped(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return the columns to leave out, patterns spelt out."""
-        return matching(self.drop, names, "what is dropped")
+    def _kept(self, names: Sequence[str]) -> list[str]:
+        dropped = matching(self.drop, names, "what is dropped")
+        return [name for name in names if name not in dropped]
 
     def _added(self, choices: Choices, rows: Any) -> dict[str, AnyArray]:
         """Return the values of the added columns in some rows.
@@ -112,21 +108,16 @@ class Output:
             nw.new_series(name, values, backend=native.implementation)
             for name, values in self._added(choices, rows).items()
         ]
-        return (
-            native.drop(*self._dropped(native.columns))[rows]
-            .with_columns(*series)
-            .to_native()
-        )
+        kept = native.select(self._kept(native.columns))[rows]
+        return kept.with_columns(*series).to_native()
 
     def _write(
         self, table: Table, choices: Choices, path: str | Path, progress: Progress
     ) -> None:
         schema = self._schema(table, choices.probability is not None)
-        dropped = self._dropped(table.schema.names)
-        kept = [name for name in table.schema.names if name not in dropped]
         first = 0
         with table_writer(path, schema) as write:
-            for batch in table.batches(kept):
+            for batch in table.batches(self._kept(table.schema.names)):
                 end = first + batch.num_rows
                 rows = np.arange(first, end)
                 if not self.keep_all:

@@ -1,14 +1,13 @@
 """A generated table: search results of many queries, and what an editor picked.
 
-It stands for the tables that people have, and the editor for a person: no
-determinantal point process is involved.
+The editor stands for a person: no determinantal point process is involved.
 
 The items of a query fall into topics, one to about three items and some much larger
 than others.  Items of one topic have embeddings alike (a cosine of about 0.8) and
 those of different topics less so (about 0.35), and some items are nearly copies of
-another one of their topic (0.99).  Some topics are more relevant
-than others.  The engine's score is the relevance with noise, and items are listed
-from the highest score to the lowest.
+another one of their topic (0.99).  Some topics are more relevant than others.  The
+engine's score is the relevance with noise, and items are listed from the highest score
+to the lowest.
 
 An editor reads the items of one query and does the following.
 
@@ -43,20 +42,13 @@ How many tokens an item has makes no difference to her.  The columns are
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from variegate._random import generator
-from variegate._typing import (
-    AnyArray,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    RandomState,
-)
+from variegate._typing import AnyArray, BoolArray, FloatArray, IntArray, RandomState
 from variegate._validation import check_count
 
 if TYPE_CHECKING:
@@ -74,31 +66,22 @@ _KINDS = {
     "reference": (0.10, 0.6, 1200),
 }
 
-#: Items to a topic, on average.
-_TOPIC_SIZE = 3.0
-#: The share of items that repeat an earlier one of their topic, if there is one.
-_COPIES = 0.15
-#: How far off, in lengths of what they start from: a topic from its query, an item
-#: from its topic, a copy from its original.
+#: Items of a topic on average, and the share that copies an earlier one of the topic.
+_TOPIC_SIZE, _COPIES = 3.0, 0.15
+#: Distances of topics from queries, items from topics, and copies from originals.
 _TOPIC_SPREAD, _ITEM_SPREAD, _COPY_SPREAD = 1.2, 0.5, 0.12
-
-#: What is added to the relevance of an item by chance before the engine scores it.
-_SCORE_NOISE = 0.7
-#: The mean and spread of the engine's scores.
-_SCORE_MEAN, _SCORE_SCALE = 12.0, 3.0
-
-#: What freshness and popularity, standardized, and chance add to an editor's utility,
-#: in which relevance has the weight one.
+#: The noise of the engine's scores, in units of relevance; their mean and spread.
+_SCORE_NOISE, _SCORE_MEAN, _SCORE_SCALE = 0.7, 12.0, 3.0
+#: Weights of freshness and popularity, standardized, and of chance in the utility.
 _FRESHNESS, _POPULARITY, _TASTE = 0.6, 0.15, 0.4
-#: The utility at which editors stop: its mean and spread among them, and by how much
-#: each pick raises it.
+#: The utility at which editors stop: mean, spread, and rise with each pick.
 _BAR_MEAN, _BAR_SPREAD, _BAR_RISE = -0.6, 0.4, 0.15
-#: The cosine from which on an editor calls two items alike, lowest and highest.
+#: The least and the largest threshold above which an editor calls two items alike.
 _ALIKE = (0.6, 0.85)
-#: How often an item is overlooked, and how often one too alike is not noticed to be.
+#: Shares of items that are overlooked, and of likenesses that are not noticed.
 _OVERLOOKED, _UNNOTICED = 0.05, 0.05
 
-#: Numbers of embeddings that are worked on at a time, which bounds the memory.
+#: Numbers of embeddings that are computed at a time, which bounds the memory.
 _CHUNK = 2_000_000
 
 
@@ -109,10 +92,10 @@ def make_table(
     *,
     random_state: RandomState = 0,
 ) -> pa.Table:
-    """Generate search results of many queries, with what an editor picked of each.
+    """Generate search results of many queries, with the picks of an editor.
 
-    How, by what rule an editor picks, and with what columns is said at the top of
-    :mod:`variegate.tables.sample`; no determinantal point process is involved.
+    :mod:`variegate.tables.sample` states the columns and the rule of the editor; no
+    determinantal point process is involved.
 
     Parameters
     ----------
@@ -150,7 +133,7 @@ def make_table(
 def _drawn_columns(
     rng: np.random.Generator, n_groups: int, n_items: int, n_dimensions: int
 ) -> dict[str, Any]:
-    """Draw everything but names, as arrays of shape (groups, items, ...)."""
+    """Draw all but names, as arrays of shape (groups, items, ...)."""
     size = (n_groups, n_items)
     topics = _topics(rng, *size)
     embeddings = _embeddings(rng, topics, n_dimensions)
@@ -178,7 +161,7 @@ def _drawn_columns(
         "kind": kinds,
         "tokens": tokens.astype(np.int32),
         "embedding": embeddings,
-        "chosen": _Editors.drawn(rng, *size).pick(utility, embeddings),
+        "chosen": _picked(rng, utility, embeddings),
     }
 
 
@@ -246,49 +229,36 @@ def _earlier_of_topic(topics: IntArray) -> IntArray:
     return earlier
 
 
-@dataclass(frozen=True, eq=False)
-class _Editors:
-    """One editor a query, (groups,), with mistakes (groups, items); see the top."""
-
-    bar: FloatArray
-    alike: FloatArray
-    overlooks: BoolArray
-    does_not_notice: BoolArray
-
-    @classmethod
-    def drawn(cls, rng: np.random.Generator, n_groups: int, n_items: int) -> _Editors:
-        """Draw as many as there are groups."""
-        return cls(
-            rng.normal(_BAR_MEAN, _BAR_SPREAD, n_groups),
-            rng.uniform(*_ALIKE, n_groups),
-            rng.random((n_groups, n_items)) < _OVERLOOKED,
-            rng.random((n_groups, n_items)) < _UNNOTICED,
-        )
-
-    def pick(self, utility: FloatArray, embeddings: AnyArray) -> BoolArray:
-        """Return the picked items, (groups, items); all go on at the same pace."""
-        chosen = np.zeros(utility.shape, dtype=bool)
-        nearest = np.full(utility.shape, -np.inf)
-        bar = self.bar.copy()
-        order = np.argsort(-utility, axis=1, kind="stable")
-        reading = np.arange(len(utility))
-        for place in range(utility.shape[1]):
-            items = order[reading, place]
-            goes_on = utility[reading, items] >= bar[reading]
-            reading, items = reading[goes_on], items[goes_on]
-            is_new = nearest[reading, items] <= self.alike[reading]
-            takes = is_new | self.does_not_notice[reading, items]
-            takes &= ~self.overlooks[reading, items]
-            groups, picked = reading[takes], items[takes]
-            chosen[groups, picked] = True
-            bar[groups] += _BAR_RISE
-            for part in _chunks(len(groups), embeddings[0].size):
-                rows = groups[part]
-                cosines = embeddings[rows] @ embeddings[rows, picked[part], :, None]
-                nearest[rows] = np.maximum(nearest[rows], cosines[..., 0])
-        nothing = np.flatnonzero(~chosen.any(axis=1))
-        chosen[nothing, order[nothing, 0]] = True
-        return chosen
+def _picked(
+    rng: np.random.Generator, utility: FloatArray, embeddings: AnyArray
+) -> BoolArray:
+    """Return the items that editors pick, (groups, items); all read in step."""
+    n_groups, n_items = utility.shape
+    bar = rng.normal(_BAR_MEAN, _BAR_SPREAD, (n_groups,))
+    alike = rng.uniform(*_ALIKE, (n_groups,))
+    overlooks = rng.random(utility.shape) < _OVERLOOKED
+    does_not_notice = rng.random(utility.shape) < _UNNOTICED
+    chosen = np.zeros(utility.shape, dtype=bool)
+    nearest = np.full(utility.shape, -np.inf)
+    order = np.argsort(-utility, axis=1, kind="stable")
+    reading = np.arange(n_groups)
+    for place in range(n_items):
+        items = order[reading, place]
+        goes_on = utility[reading, items] >= bar[reading]
+        reading, items = reading[goes_on], items[goes_on]
+        is_new = nearest[reading, items] <= alike[reading]
+        takes = is_new | does_not_notice[reading, items]
+        takes &= ~overlooks[reading, items]
+        groups, picked = reading[takes], items[takes]
+        chosen[groups, picked] = True
+        bar[groups] += _BAR_RISE
+        for part in _chunks(len(groups), embeddings[0].size):
+            rows = groups[part]
+            cosines = embeddings[rows] @ embeddings[rows, picked[part], :, None]
+            nearest[rows] = np.maximum(nearest[rows], cosines[..., 0])
+    nothing = np.flatnonzero(~chosen.any(axis=1))
+    chosen[nothing, order[nothing, 0]] = True
+    return chosen
 
 
 def _chunks(n_groups: int, numbers: int) -> list[slice]:

@@ -1,13 +1,13 @@
-"""The survey of a table: its groups and labels, and the partitions they are read in.
+"""The survey of a table: its groups and labels, and their partitions.
 
-Groups are numbered in the order of their first rows, through all files of a folder.
-A partition holds consecutive groups; where it begins follows from the sizes of groups
-and the width of rows alone.  So a table gives the same partitions, and sums over them
-the same bits, in memory, as a file or as a folder of any number of files.
+Groups are numbered in the order of their first rows, through all files of a folder.  A
+partition holds consecutive groups; its bounds follow from the sizes of groups and the
+width of rows alone.  So a table has the same partitions, and sums over them the same
+bits, in memory, as a file or as a folder of any number of files.
 
-Where the rows of every group stand one after another, partitions are ranges of rows.
-Where they do not, a table in memory is read by row numbers, and files are shuffled
-first (:mod:`variegate.tables.shuffle`).
+Where the rows of every group are consecutive, partitions are ranges of rows.  Otherwise
+a table in memory is read by row numbers, and files are shuffled first
+(:mod:`variegate.tables.shuffle`).
 """
 
 from __future__ import annotations
@@ -55,15 +55,16 @@ class Survey:
     reader : RowReader
         Reads the rows of partitions; its columns are resolved.
     sizes, n_chosen : arrays, an entry a group
-        How many rows it has, and how many of them are labelled 1; the latter is None
-        without labels.
+        Its rows, and its rows that are labelled 1, None without labels.
     partitions : tuple of GroupPartition
     key : str
         Tells this table from others in a run store.
     sources : tuple of (Rows, int)
         All rows of the table with all columns, by file, and the numbers they begin at.
     unreadable : tuple of str
-        Files that were left out, if that was asked for.
+        Files that were left out.
+    is_by_file : bool
+        Whether every partition lies in one file.
     """
 
     reader: RowReader
@@ -73,7 +74,6 @@ class Survey:
     key: str
     sources: tuple[tuple[Rows, int], ...]
     unreadable: tuple[str, ...] = ()
-    #: Whether every partition lies in one file.
     is_by_file: bool = False
     #: Keeps the shuffled files on disk.
     shuffled: Any = None
@@ -92,7 +92,7 @@ class Survey:
         return int(self.sizes.sum())
 
     def name(self, number: int) -> Any:
-        """Return the name of a group, which is read from its partition."""
+        """Read the name of a group from its partition."""
         starts = [partition.first_group for partition in self.partitions]
         partition = self.partitions[int(np.searchsorted(starts, number, "right")) - 1]
         index = GroupIndex()
@@ -101,7 +101,7 @@ class Survey:
         return index.names[int(number) - partition.first_group]
 
     def split(self, numbers: IntArray) -> Iterator[GroupPartition]:
-        """Yield every partition with those of some groups, sorted, that it has."""
+        """Yield every partition, with those of some sorted groups wanted."""
         starts = np.array([one.first_group for one in self.partitions])
         ends = starts + [one.n_groups for one in self.partitions]
         bounds = np.searchsorted(numbers, [starts, ends])
@@ -213,7 +213,7 @@ def survey(
 def learn_encoding(
     found: Survey, numbers: IntArray | None = None, engine: Engine | None = None
 ) -> Encoding:
-    """Learn how columns become features, from the rows of some groups or of all."""
+    """Learn the encoding of columns from the rows of some groups or of all."""
     numbers = np.arange(len(found)) if numbers is None else numbers
     return column_statistics(found, numbers, engine).encoding()
 
@@ -244,7 +244,7 @@ def partition_statistics(
 
 
 def refuse_labels_among(names: Sequence[str], found: Survey, labels: BoolArray) -> None:
-    """Refuse columns that were taken for features and are the labels themselves."""
+    """Refuse features that equal the labels."""
     same = dict.fromkeys(names, True)
     for partition in found.partitions:
         for batch in found.reader.batches(partition.rows, *names):

@@ -65,8 +65,7 @@ class FolderTable:
     ----------
     path : str or Path
     skip_unreadable : bool, default=False
-        Whether the schema may be that of the first file that can be read, if the first
-        cannot.
+        Whether the schema is that of the first file that can be read.
 
     Attributes
     ----------
@@ -205,7 +204,7 @@ def held(
     memory: int,
     told: Callable[[int], object],
 ) -> tuple[Table, list[int] | None]:
-    """Return some columns of a table in memory, if they fit, and its rows by file.
+    """Return some columns of a table in memory, and its numbers of rows by file.
 
     Where they do not fit, return the table itself, and None.
     """
