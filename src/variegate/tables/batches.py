@@ -32,8 +32,8 @@ def numbered(
 
 def parts_of_batch(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """Cut a batch that is too large; nothing is copied."""
-    nparts_of_batch = max(-(-data_bytes(batch) // _MOST_BYTES), 1)
-    n_rows = min(max(batch.num_rows // nparts_of_batch, 1), _MOST_ROWS)
+    n_parts = max(-(-data_bytes(batch) // _MOST_BYTES), 1)
+    n_rows = min(max(batch.num_rows // n_parts, 1), _MOST_ROWS)
     for first in range(0, batch.num_rows, n_rows):
         yield batch.slice(first, n_rows)
 
@@ -55,8 +55,7 @@ def rows_a_batch(file: parquet.ParquetFile, names: Sequence[str]) -> int:
             path = column.path_in_schema
             if any(path == name or path.startswith(f"{name}.") for name in names):
                 size += column.total_uncompressed_size
-    # A dictionary makes much of little: the footer counts a long text once, however
-    # many rows repeat it.
+    # The footer counts a text of a dictionary once, however many rows repeat it.
     for probe in file.iter_batches(_PROBED_ROWS, columns=names, use_threads=False):
         a_row = max(size / footer.num_rows, data_bytes(probe) / probe.num_rows, 1)
         return int(min(max(_BATCH_BYTES // a_row, 1), _MOST_ROWS))

@@ -23,7 +23,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from variegate._progress import Progress, ignore
@@ -382,8 +381,7 @@ def _write(item: tuple[int, Any], plan: GatherPlan) -> tuple[int, int, int]:
     pieces = []
     for k in range(n_dealt):
         stored = arrays_from_bytes(plan.index_of(k).read_bytes())
-        slices, path = stored["slices"], str(stored["path"])
-        pieces.append(Pieces(path, slices, np.arange(len(slices))).of(first, end))
+        pieces.append(Pieces(str(stored["path"]), stored["slices"]).of(first, end))
     with table_writer(plan.files / plan.name_of(number), plan.schema) as write:
         for bucket in range(first, end):
             here = [piece.of(bucket, bucket + 1) for piece in pieces]

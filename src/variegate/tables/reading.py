@@ -1,16 +1,12 @@
 """Table files, read in batches of bounded memory.
 
-Two ideas:
-
-- A file is opened anew for every pass and read from front to back, so that a pass
-  holds a few batches, however large the file, its row groups or its rows.
-- Whatever is wrong with a file, now or in its last page, is a
-  :class:`TableFileError` that names the file.
+A file is opened anew for every pass and read from front to back, so that a pass holds a
+few batches, however large the file, its row groups or its rows.  All damage, even in
+the last page, is a :class:`TableFileError` that names the file.
 
 A Parquet file is read page by page.  Of an Arrow file, a mapped window is copied out
-and forgotten.  CSV has no types: every cell is the text it is.  The types of JSON
-lines are those of the first 16 MB, except that text which looks like a time stays
-text.
+and forgotten.  CSV has no types: every cell is text.  The types of JSON lines are those
+of the first 16 MB, except that text which looks like a time stays text.
 """
 
 from __future__ import annotations
@@ -32,12 +28,8 @@ import pyarrow.ipc as arrow_ipc
 import pyarrow.json as arrow_json
 import pyarrow.parquet as parquet
 
-from variegate.tables.batches import (
-    copy_of_batch,
-    numbered,
-    parts_of_batch,
-    rows_a_batch,
-)
+from variegate.tables import batches
+from variegate.tables.batches import numbered, parts_of_batch
 from variegate.tables.errors import (
     BLOCK_BYTES,
     NAMES,
@@ -166,12 +158,12 @@ class TableFile:
         schema = pa.schema(
             [self.schema.field(name) for name in names], self.schema.metadata
         )
-        batches = getattr(self, f"_{self.format}_batches")(names, first)
+        read = getattr(self, f"_{self.format}_batches")(names, first)
         reached = 0
         while reached < end:
             # Only what happens in here is the file's fault.
             with self._errors_named():
-                found = next(batches, None)
+                found = next(read, None)
                 if found is None:
                     return
                 start, batch = found
@@ -256,22 +248,16 @@ class TableFile:
         with self._open_parquet() as file:
             # Rows cannot be counted without a column.
             names = names or self.schema.names[:1]
-            n_rows = rows_a_batch(file, names)
-            footer = file.metadata
+            n_rows, footer = batches.rows_a_batch(file, names), file.metadata
             sizes = [footer.row_group(k).num_rows for k in range(footer.num_row_groups)]
             ends = list(accumulate(sizes))
             # Row groups that end before the first row are not read.
             skipped = bisect.bisect_right(ends, first)
-            start = ends[skipped - 1] if skipped else 0
-            yield from numbered(
-                file.iter_batches(
-                    n_rows,
-                    row_groups=range(skipped, len(sizes)),
-                    columns=names,
-                    use_threads=False,
-                ),
-                start,
+            groups = range(skipped, len(sizes))
+            found = file.iter_batches(
+                n_rows, row_groups=groups, columns=names, use_threads=False
             )
+            yield from numbered(found, ends[skipped - 1] if skipped else 0)
 
     # CSV ---------------------------------------------------------------------------
 
@@ -353,10 +339,10 @@ class TableFile:
         mapping = self._mapping()
         reader = _open_arrow(mapping)
         if isinstance(reader, arrow_ipc.RecordBatchFileReader):
-            batches = map(reader.get_batch, range(reader.num_record_batches))
+            found = map(reader.get_batch, range(reader.num_record_batches))
         else:
-            batches = iter(reader)
-        for start, batch in numbered(batches):
+            found = iter(reader)
+        for start, batch in numbered(found):
             if start + batch.num_rows <= first:
                 continue
             # A quick look at the ends of the offsets, then a close look at each part
@@ -366,7 +352,7 @@ class TableFile:
                 if place + part.num_rows <= first:
                     continue
                 part.validate(full=True)
-                yield place, copy_of_batch(part)
+                yield place, batches.copy_of_batch(part)
                 if hasattr(mapping, "madvise"):
                     # Pages that have been read would count as memory of this process.
                     mapping.madvise(mmap.MADV_DONTNEED)

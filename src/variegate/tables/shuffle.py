@@ -36,8 +36,8 @@ from variegate.tables.errors import TableError
 from variegate.tables.rows import GroupIndex, RowReader, Rows, stored_schema
 from variegate.tables.writing import table_writer
 
-#: A slice: its bucket, and how many rows it has.
-_SLICE = np.dtype([("bucket", "i8"), ("rows", "i8")])
+#: A slice: its bucket, the number of its rows, and of its batch in the file.
+_SLICE = np.dtype([("bucket", "i8"), ("rows", "i8"), ("place", "i8")])
 
 #: Bytes of the two numbers that are stored with each row.
 NUMBERS_BYTES = 16
@@ -54,11 +54,10 @@ class Deal:
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """Slices of a file of buckets; ``places`` are the numbers of their batches."""
+    """Slices of a file of buckets."""
 
     path: str
     slices: AnyArray
-    places: IntArray
 
     @property
     def n_rows(self) -> int:
@@ -69,14 +68,14 @@ class Pieces:
         """Return the slices of some buckets."""
         buckets = self.slices["bucket"]
         wanted = (buckets >= first) & (buckets < end)
-        return Pieces(self.path, self.slices[wanted], self.places[wanted])
+        return Pieces(self.path, self.slices[wanted])
 
     def batches(self, names: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Read some columns, or all, a slice at a time, the numbers before them."""
-        if not len(self.places):
+        if not len(self.slices):
             return
         with pa.OSFile(self.path) as file, ipc.open_file(file) as reader:
-            for place in self.places.tolist():
+            for place in self.slices["place"].tolist():
                 batch = reader.get_batch(place)
                 if names is not None:
                     batch = batch.select([*batch.schema.names[:2], *names])
@@ -105,7 +104,7 @@ def write_buckets(
     With each batch come the numbers of the groups of its rows.  Bucket k takes groups
     from ``bounds[k]`` to ``bounds[k + 1]``; ``memory`` is the most bytes to hold.
     """
-    slices: list[tuple[int, int]] = []
+    slices: list[tuple[int, int, int]] = []
     numbered = numbered_schema(schema)
     with table_writer(path, numbered) as write:
         for held, numbers in _collected(batches, memory):
@@ -120,9 +119,8 @@ def write_buckets(
                 part = table.slice(first, end - first)
                 counted = (pa.array(numbers[first:end]), pa.array(rows[first:end]))
                 write(pa.record_batch([*counted, *part.columns], schema=numbered))
-                slices.append((int(buckets[first]), end - first))
-    index = np.array(slices, dtype=_SLICE)
-    return Pieces(str(path), index, np.arange(len(index)))
+                slices.append((int(buckets[first]), end - first, len(slices)))
+    return Pieces(str(path), np.array(slices, dtype=_SLICE))
 
 
 def _collected(
@@ -252,7 +250,7 @@ class Shuffled:
             # Without a name, files go with the process, however that ends.
             descriptors = [os.open(piece.path, os.O_RDONLY) for piece in dealt]
             self._dealt = [
-                Pieces(f"/proc/self/fd/{number}", piece.slices, piece.places)
+                Pieces(f"/proc/self/fd/{number}", piece.slices)
                 for number, piece in zip(descriptors, dealt, strict=True)
             ]
             for number in descriptors:
@@ -264,7 +262,7 @@ class Shuffled:
     def bucket(self, number: int) -> tuple[Pieces, ...]:
         """Return the slices of a bucket."""
         found = (piece.of(number, number + 1) for piece in self._dealt)
-        return tuple(piece for piece in found if len(piece.places))
+        return tuple(piece for piece in found if len(piece.slices))
 
 
 def _remove(folder: Path) -> None:

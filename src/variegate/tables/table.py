@@ -97,16 +97,15 @@ class FolderTable:
         )
 
     def _first_schema(self, skip_unreadable: bool) -> pa.Schema:
-        problem: Exception | None = None
+        problems: list[TableFileError] = []
         for partition in self.partitions:
             try:
                 return TableFile(partition.path).schema
             except TableFileError as error:
-                problem = problem or error
+                problems.append(error)
                 if not skip_unreadable:
                     break
-        assert problem is not None  # there are files in a folder
-        raise problem
+        raise problems[0]
 
     def check(self) -> None:
         """Open every file, and refuse one that has other columns."""

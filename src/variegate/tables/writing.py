@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as compute
@@ -92,12 +92,18 @@ def table_writer(
             raise
 
 
-class _Writer(Protocol):
+class _Writer:
+    """Writes batches by a writer of Arrow; columns may be changed on the way."""
+
     _writer: Any
+    _schema: pa.Schema
 
-    def __init__(self, file: BinaryIO, schema: pa.Schema, path: Path) -> None: ...
+    def write(self, batch: pa.RecordBatch) -> None:
+        arrays = [self._array(k, column) for k, column in enumerate(batch.columns)]
+        self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
 
-    def write(self, batch: pa.RecordBatch) -> None: ...
+    def _array(self, place: int, array: pa.Array) -> pa.Array:
+        raise NotImplementedError
 
     def close(self) -> None:
         self._writer.close()
@@ -150,22 +156,14 @@ class _ArrowWriter(_Writer):
         self._schema = schema
         self._held: dict[int, pa.DictionaryArray] = {}
 
-    def write(self, batch: pa.RecordBatch) -> None:
-        columns = list(batch.columns)
-        for place, column in enumerate(columns):
-            if pa.types.is_dictionary(column.type):
-                columns[place] = self._grown(place, column)
-        self._writer.write_batch(
-            pa.RecordBatch.from_arrays(columns, schema=self._schema)
-        )
-
-    def _grown(self, place: int, column: pa.DictionaryArray) -> pa.DictionaryArray:
+    def _array(self, place: int, array: pa.Array) -> pa.Array:
+        if not pa.types.is_dictionary(array.type):
+            return array
         held = self._held.get(place)
-        if held is not None and not held.dictionary.equals(column.dictionary):
-            both = pa.chunked_array([held, column]).unify_dictionaries()
-            column = both.chunk(1)
-        self._held[place] = column.slice(0, 0)
-        return column
+        if held is not None and not held.dictionary.equals(array.dictionary):
+            array = pa.chunked_array([held, array]).unify_dictionaries().chunk(1)
+        self._held[place] = array.slice(0, 0)
+        return array
 
 
 class _CsvWriter(_Writer):
@@ -179,7 +177,7 @@ class _CsvWriter(_Writer):
         file.write(header.getvalue().encode())
         self._is_single = len(schema) == 1
         self._schema = pa.schema(
-            [(f.name, self._cells(pa.array([], f.type)).type) for f in schema]
+            [(f.name, self._array(0, pa.array([], f.type)).type) for f in schema]
         )
         self._writer = arrow_csv.CSVWriter(
             file,
@@ -189,16 +187,10 @@ class _CsvWriter(_Writer):
             ),
         )
 
-    def _cells(self, array: pa.Array) -> pa.Array:
+    def _array(self, place: int, array: pa.Array) -> pa.Array:
         cells = _as_cells(array)
         # A row of one empty cell would be an empty line, which readers skip.
         return cells.cast(pa.string()).fill_null("") if self._is_single else cells
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        columns = [self._cells(column) for column in batch.columns]
-        self._writer.write_batch(
-            pa.RecordBatch.from_arrays(columns, schema=self._schema)
-        )
 
 
 class _JsonWriter(_Writer):
@@ -211,13 +203,9 @@ class _JsonWriter(_Writer):
 
     def write(self, batch: pa.RecordBatch) -> None:
         columns = [_as_json(column).to_pylist() for column in batch.columns]
-        names, encode = self._names, self._encode
-        lines = [
-            encode(dict(zip(names, row, strict=True)))
-            for row in zip(*columns, strict=True)
-        ]
-        if lines:
-            self._file.write(("\n".join(lines) + "\n").encode())
+        for row in zip(*columns, strict=True):
+            line = self._encode(dict(zip(self._names, row, strict=True)))
+            self._file.write(f"{line}\n".encode())
 
     def close(self) -> None:
         pass
@@ -237,19 +225,15 @@ _WRITERS: dict[str, Callable[[BinaryIO, pa.Schema, Path], _Writer]] = {
 
 
 def _is_cell(kind: pa.DataType) -> bool:
-    """Say whether values of a type can be written as a cell of CSV."""
+    """Return whether values of a type can be written as a cell of CSV."""
     if pa.types.is_dictionary(kind):
         return _is_cell(kind.value_type)
-    return (
-        _is_written_as_text(kind)
-        or is_number(kind)
-        or is_text(kind)
-        or pa.types.is_null(kind)
-    )
+    known = (_is_written_as_text, is_number, is_text, pa.types.is_null)
+    return any(is_known(kind) for is_known in known)
 
 
 def _is_json(kind: pa.DataType) -> bool:
-    """Say whether values of a type can be written as JSON."""
+    """Return whether values of a type can be written as JSON."""
     if pa.types.is_dictionary(kind) or is_list(kind):
         return _is_json(kind.value_type)
     if pa.types.is_struct(kind):
@@ -259,12 +243,8 @@ def _is_json(kind: pa.DataType) -> bool:
 
 
 def _is_written_as_text(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_decimal(kind)
-        or pa.types.is_date(kind)
-        or pa.types.is_time(kind)
-        or pa.types.is_timestamp(kind)
-    )
+    t = pa.types
+    return any(f(kind) for f in (t.is_decimal, t.is_date, t.is_time, t.is_timestamp))
 
 
 def _iso(array: pa.Array) -> pa.Array:
