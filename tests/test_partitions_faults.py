@@ -22,7 +22,7 @@ from variegate.partitions import (
     Threads,
     UnreadablePartitionError,
 )
-from variegate.partitions import pairs as pairs_module
+from variegate.partitions import partition as pairs_module
 from variegate.solvers import CheckpointError, MiniBatch
 
 pytestmark = pytest.mark.faults

@@ -27,8 +27,7 @@ from variegate.learning.problem import SharedExamples
 from variegate.learning.quality import log_quality
 from variegate.partitions.engine import Engine, Serial, Threads
 from variegate.partitions.examples import PartitionedExamples
-from variegate.partitions.pairs import PairPartitions, hold_pairs
-from variegate.partitions.partition import Source
+from variegate.partitions.partition import PairPartitions, Source, hold_pairs
 from variegate.solvers import Callback, SolverResult, Step, as_solver
 
 

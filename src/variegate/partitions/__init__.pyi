@@ -1,8 +1,8 @@
 from .cache import Limits
 from .engine import Engine, Serial, Threads
 from .examples import PartitionedExamples
-from .pairs import PairPartitions
 from .partition import (
+    PairPartitions,
     Partition,
     PartitionChangedError,
     PartitionError,

@@ -1,14 +1,22 @@
-"""Partitions: where a part of the data lies, never the data itself, and its readers."""
+"""Partitions, which say where a part of the data lies, their readers, and pairs."""
 
 from __future__ import annotations
 
+import hashlib
 import os
-from dataclasses import dataclass
+import pickle
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import Any, Protocol, Self
 
-if TYPE_CHECKING:
-    from variegate.learning.examples import Example
+from joblib import hash as hash_of
+
+from variegate.ground_set import GroundSet
+from variegate.learning.examples import Example, check_pairs
 
 
 class PartitionError(Exception):
@@ -144,3 +152,178 @@ def reader_of(source: Source) -> Reader:
     make: Any = getattr(source, "reader", None)
     reader: Reader = source if make is None else make()
     return reader
+
+
+# Pairs of a ground set and a subset ---------------------------------------------------
+
+#: Bytes of pairs that are held in memory; more are written to temporary files.
+MEMORY = 2**30
+
+#: Bytes of pairs in one temporary file.
+_FILE_BYTES = 2**26
+
+#: A function that returns the pairs of one partition.
+Loader = Callable[[], Iterable[tuple[GroundSet, Any]]]
+
+
+@dataclass(frozen=True)
+class PairPartition:
+    """One partition: its number, its loader, and the place of its first pair."""
+
+    number: int
+    load: Loader = field(compare=False)
+    first: int = 0
+
+    @property
+    def path(self) -> str:
+        """The name in messages."""
+        return f"partition {self.number}"
+
+    def check_unchanged(self) -> None:
+        """Do nothing: a loader is trusted to return the same pairs each time."""
+
+
+class PairReader:
+    """Loads and checks the pairs of a partition."""
+
+    def reader(self) -> PairReader:
+        """Return the reader, which is sent to workers."""
+        return PairReader()
+
+    def read(self, partition: PairPartition) -> list[Example]:
+        """Return the pairs of a partition as examples."""
+        try:
+            return list(check_pairs(partition.load(), 1.0, partition.first))
+        except (OSError, ValueError, EOFError, pickle.UnpicklingError) as error:
+            raise UnreadablePartitionError(
+                partition.path, f"cannot be loaded: {error}"
+            ) from error
+
+
+class PairPartitions(PairReader):
+    """Pairs of a ground set and a subset, in partitions that workers load.
+
+    Parameters
+    ----------
+    loaders : sequence of callables
+        One function without arguments a partition, which returns its
+        ``(ground set, subset)`` pairs each time that it is called, such as
+        ``functools.partial(read, path)``.  A cluster needs functions that can be
+        pickled, and paths that all workers see.
+    key : str, optional
+        A name that changes with the data.  By default a hash of the pickled loaders:
+        give one (such as the times of the files) where a loader may return other pairs
+        than before.
+    firsts : sequence of int, optional
+        The place of the first pair of each partition among all, by which messages name
+        ground sets; by default they are counted within their partition.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> import variegate as vg
+    >>> from variegate.partitions import PairPartitions
+    >>> def load(seed):
+    ...     data = vg.datasets.make_synthetic(n_sets=10, random_state=seed)
+    ...     return zip(data.ground_sets, data.subsets)
+    >>> data = PairPartitions([partial(load, seed) for seed in range(3)], key="1")
+    >>> model = vg.LargeMarginDPP(kernel=vg.Linear()).fit(data)
+    >>> len(data.partitions), len(model.theta_)
+    (3, 5)
+    """
+
+    def __init__(
+        self,
+        loaders: Sequence[Loader],
+        key: str | None = None,
+        *,
+        firsts: Sequence[int] | None = None,
+    ) -> None:
+        for number, loader in enumerate(loaders):
+            if not callable(loader):
+                raise ValueError(
+                    f"loader {number} must be a function without arguments that "
+                    f"returns (ground set, subset) pairs, got {loader!r}"
+                )
+        firsts = [0] * len(loaders) if firsts is None else firsts
+        self.partitions: tuple[PairPartition, ...] = tuple(
+            map(PairPartition, range(len(loaders)), loaders, firsts)
+        )
+        self.key = _hash_of(loaders) if key is None else key
+
+    def __len__(self) -> int:
+        return len(self.partitions)
+
+
+def _hash_of(loaders: Sequence[Loader]) -> str:
+    try:
+        return str(hash_of(list(loaders)))
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise ValueError(
+            f"the loaders cannot be pickled ({error}): use functools.partial of a "
+            "function of a module, or give key=, a name that changes with the data"
+        ) from error
+
+
+def hold_pairs(pairs: Iterable[Any], omega: float) -> list[Example] | PairPartitions:
+    """Read pairs once; return them as examples, or in files if they are too many."""
+    if isinstance(pairs, GroundSet | str | bytes) or not isinstance(pairs, Iterable):
+        raise ValueError(
+            "without subsets, the first argument must be an iterable of "
+            f"(ground set, subset) pairs or PairPartitions, got {pairs!r}"
+        )
+    examples = check_pairs(pairs, omega)
+    held: list[Example] = []
+    n_bytes = 0
+    for example in examples:
+        held.append(example)
+        n_bytes += _n_bytes(example.ground_set)
+        if n_bytes > MEMORY:
+            return SpilledPairs(chain(held, examples))
+    if not held:
+        raise ValueError("there are no pairs to learn from")
+    return held
+
+
+class SpilledPairs(PairPartitions):
+    """Pairs in temporary files, which are deleted with this object."""
+
+    def __init__(self, examples: Iterable[Example]) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="variegate-")
+        digest = hashlib.blake2b(digest_size=16)
+        loaders: list[Loader] = []
+        firsts: list[int] = []
+        for part in _parts(examples):
+            pairs = [(example.ground_set, example.members) for example in part]
+            content = pickle.dumps(pairs, protocol=5)
+            digest.update(content)
+            path = Path(self._folder.name, f"{len(loaders)}.pickle")
+            path.write_bytes(content)
+            loaders.append(partial(_load, path))
+            firsts.append(part[0].position)
+        super().__init__(loaders, digest.hexdigest(), firsts=firsts)
+
+
+def _parts(examples: Iterable[Example]) -> Iterator[list[Example]]:
+    """Cut examples into parts of about the size of a file."""
+    part: list[Example] = []
+    n_bytes = 0
+    for example in examples:
+        part.append(example)
+        n_bytes += _n_bytes(example.ground_set)
+        if n_bytes > _FILE_BYTES:
+            yield part
+            part, n_bytes = [], 0
+    if part:
+        yield part
+
+
+def _n_bytes(ground_set: GroundSet) -> int:
+    """Return the size of the features, 8 bytes an entry, sparse ones by their data."""
+    matrices = (ground_set.quality, *ground_set.blocks.values())
+    return sum(8 * matrix.size for matrix in matrices)
+
+
+def _load(path: Path) -> list[tuple[GroundSet, Any]]:
+    pairs: list[tuple[GroundSet, Any]] = pickle.loads(path.read_bytes())
+    return pairs

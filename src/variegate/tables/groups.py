@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from hashlib import sha256
-from itertools import count
 from typing import TypeVar
 
 import numpy as np
@@ -26,7 +25,7 @@ from variegate.tables.encoded import Group, GroupReader
 from variegate.tables.encoding import Encoding
 from variegate.tables.errors import TableError
 from variegate.tables.partitioning import GroupPartition
-from variegate.tables.rows import RowReader, Rows
+from variegate.tables.rows import RowReader, Rows, counting
 from variegate.tables.survey import Survey
 
 R = TypeVar("R")
@@ -35,8 +34,8 @@ R = TypeVar("R")
 class Groups:
     """The groups of a table, in the order of their first rows.
 
-    They are read when they are asked for, where the engine works; by default in this
-    process, which keeps up to ``memory`` bytes of them.
+    They are read on demand by the workers of the engine; by default in this process,
+    which keeps up to ``memory`` bytes of them.
     """
 
     def __init__(
@@ -83,8 +82,7 @@ class Groups:
         work = partial(_on_partition, function=function, reader=self.reader)
         if not is_local(self.engine):
             return self.engine.map(work, some, progress)
-        done, total = count(1), len(numbers)
-        told = lambda: progress(next(done), total)  # noqa: E731
+        told = counting(progress, len(numbers))
         return self.engine.map(partial(work, told=told), some)
 
     def examples(self, numbers: IntArray) -> tuple[list[GroundSet], list[IntArray]]:
@@ -161,14 +159,14 @@ def _on_partition(
     partition: GroupPartition,
     function: Callable[[Iterable[Group]], R],
     reader: GroupReader,
-    told: Callable[[], object] = ignore,
+    told: Callable[[int], object] = ignore,
 ) -> R:
     """Call a function on the wanted groups of a partition, and ``told`` after each."""
 
     def groups() -> Iterator[Group]:
         for group in reader.groups(partition):
             yield group
-            told()
+            told(1)
 
     return function(groups())
 

@@ -40,19 +40,18 @@ _TRIED = 200
 
 _SINGLE = ("group", "label", "item", "relevance", "cost")
 _LISTS = ("quality", "categorical", "similarity")
+_NOTHING: dict[str, Any] = dict.fromkeys(_LISTS, ())
 
 
 @dataclass
 class Inspection:
-    """Collects the problems of a table whose columns were asked for, or are a model's.
-
-    Labels of every row may be given in place of a column.
-    """
+    """Collects the problems of a table, whose columns were given or are a model's."""
 
     table: Table
     given: Columns
+    #: Labels of every row, in place of a column.
     labels: BoolArray | None = None
-    #: The treatment of groups of which nothing was chosen, if that is asked.
+    #: The treatment of groups without chosen rows, if that is asked.
     empty_groups: str | None = None
     #: Whether the features are those of a model, which no parameter changes.
     of_model: bool = False
@@ -67,7 +66,7 @@ class Inspection:
     def of(self, error: TableError) -> TableError:
         """Return the error, or one that lists all problems."""
         names = self._look_for_features if self.of_model else self._look_at_names
-        with suppress(RefusalError, PartitionError):  # what cannot be looked at
+        with suppress(RefusalError, PartitionError):
             names()
         for _ in range(_ROUNDS):
             n_known = len(self.problems)
@@ -94,8 +93,8 @@ class Inspection:
             found.append(Setting("empty_groups", self.mended_groups))
         return found
 
-    def mend(self, error: TableError, **parts: Any) -> None:
-        """Note a problem, and the columns that remedy it."""
+    def mend(self, error: RefusalError, **parts: Any) -> None:
+        """Note a problem, and the columns that remedy it, if there are any."""
         fixes = [Setting(n, v, left_out=v is None) for n, v in parts.items()]
         self.problems.append(TableError(*error.parts, fixes=fixes))
         self.mended = replace(self.mended, **parts)
@@ -131,17 +130,14 @@ class Inspection:
             check_there(name, names)
         except TableError as error:
             meant = closest(name, names)
+            self.mend(error.within(before), **({part: meant} if meant else {}))
             if meant is None:
-                self.problems.append(error.within(before))
                 self._leave(part, None)
-            else:
-                self.mend(error.within(before), **{part: meant})
 
     def _look_at_entry(self, entry: str, part: str) -> None:
         """Look at one name or pattern of a list."""
         names, taken = self.table.schema.names, self.mended.taken()
-        nothing: dict[str, Any] = dict.fromkeys(_LISTS, ())
-        alone = replace(self.mended, **nothing | {part: (entry,)}, relevance=None)
+        alone = replace(self.mended, **_NOTHING | {part: (entry,)}, relevance=None)
         rest = tuple(n for n in getattr(self.mended, part) if n != entry)
         try:
             one = derive(self.table.schema, alone, lambda name: "1970-01-01")
@@ -160,22 +156,15 @@ class Inspection:
     def _look_for_labels(self) -> None:
         """Guess the column of labels, if there is only one that it could be."""
         flags = [name for name in self._unnamed() if self._reads(name, "flags")]
-        if len(flags) == 1:
-            self.mend(no_label(), label=flags[0])
-        else:
-            self.problems.append(no_label())
+        self.mend(no_label(), **({"label": flags[0]} if len(flags) == 1 else {}))
 
     def _look_for_numbers(self) -> None:
         """Guess the columns of numbers in a file that knows no types."""
         names = [name for name in self._unnamed() if self._reads(name, "numbers")]
-        nothing: dict[str, Any] = dict.fromkeys(_LISTS, ())
         try:
-            replace(self.mended, **nothing).resolve(self.table.schema, is_untyped=True)
+            replace(self.mended, **_NOTHING).resolve(self.table.schema, is_untyped=True)
         except TableError as error:
-            if names:
-                self.mend(error, quality=tuple(names))
-            else:
-                self.problems.append(error)
+            self.mend(error, **({"quality": tuple(names)} if names else {}))
 
     def _unnamed(self) -> list[str]:
         columns = self.mended
@@ -240,10 +229,8 @@ class Inspection:
         if "empty_groups" in fixes:
             self.problems.append(TableError(*error.parts, fixes=error.fixes))
             self.mended_groups = "drop"
-        elif fixes and not self.of_model:
-            self.mend(TableError(*error.parts), **fixes)
         else:
-            self.problems.append(TableError(*error.parts))
+            self.mend(error, **({} if self.of_model else fixes))
 
     def _look_at_cells(self) -> None:
         """Make the survey by the columns so far, and note its problems."""
@@ -317,13 +304,10 @@ def _holds_dates(cells: Cells) -> bool:
 
 
 def _holds_some_numbers(cells: Cells) -> bool:
-    """Tell whether half of some text are numbers: then the rest are mistakes."""
+    """Return whether half of some text are numbers: then the rest are mistakes."""
     some = [cell for cell in cells.column.to_pylist() if cell and cell.strip()][:_TRIED]
-    n_numbers = 0
+    numbers = []
     for cell in some:
-        try:
-            float(cell)
-        except ValueError:
-            continue
-        n_numbers += 1
-    return 2 * n_numbers > len(some)
+        with suppress(ValueError):
+            numbers.append(float(cell))
+    return 2 * len(numbers) > len(some)

@@ -131,7 +131,7 @@ class FileRows:
 
 
 def counting(progress: StageProgress, total: int = 0) -> Callable[[int], object]:
-    """Return a callback that adds up numbers of rows, and reports their sum."""
+    """Return a callback that adds up numbers of rows or groups, and reports the sum."""
     n_rows = 0
 
     def told(n_read: int) -> None:

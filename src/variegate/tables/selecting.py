@@ -31,8 +31,7 @@ from variegate.tables.derived import Derivation, derive, last_day, newest
 from variegate.tables.encoded import GroupReader
 from variegate.tables.errors import TableError, TableFileError
 from variegate.tables.groups import Groups
-from variegate.tables.manifest import Manifest, stamp
-from variegate.tables.output import Output
+from variegate.tables.output import Manifest, Output, stamp
 from variegate.tables.partitioning import GroupPartition
 from variegate.tables.rows import open_file
 from variegate.tables.survey import learn_encoding, survey

@@ -18,7 +18,7 @@ from variegate.files import models as model_files
 from variegate.files.model_format import MODELS
 from variegate.files.models import ModelFileError, Own
 from variegate.learning.problem import SharedExamples
-from variegate.partitions.pairs import hold_pairs
+from variegate.partitions.partition import hold_pairs
 
 #: Lambda and omega.
 Place = tuple[float, float]
