@@ -14,6 +14,7 @@ import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -217,52 +218,41 @@ class PartitionedExamples:
     def survey(self) -> ExampleSurvey:
         """Sizes and features of all examples."""
 
-        def make() -> ExampleSurvey:
-            # Added up here: with a number for every example, the sum of all could be
-            # more than a worker has room for.
-            parts = self.engine.map(
-                partial(survey_of, self.reader), self.source.partitions
-            )
-            return add_in_tree(operator.add, parts)
+        def make() -> bytes:
+            work = partial(survey_of, self.reader)
+            # Added up in this process: the sizes of all examples could be more than a
+            # worker has room for.
+            parts = self.engine.map(work, self.source.partitions)
+            return add_in_tree(operator.add, parts).to_bytes()
 
-        if self.store.path is None:
-            survey = make()
-        else:
-            content = self.store.remember(
-                f"survey {self.source.key}", lambda: make().to_bytes()
-            )
-            survey = ExampleSurvey.from_bytes(content)
+        content = self.store.remember(f"survey {self.source.key}", make)
+        survey = ExampleSurvey.from_bytes(content)
         survey.check()
         return survey
 
     def settle(self, kernel: Kernel) -> Kernel:
         """Return the kernel, fitted as it would be to all ground sets in one list."""
 
-        def fitted() -> Kernel:
-            return kernel.fit(self._looked_at(kernel.looks_at(self.survey.sizes)))
-
         def make() -> bytes:
-            return json.dumps(fitted().get_state(), default=plain).encode()
+            known = self._looked_at(kernel.looks_at(self.survey.sizes))
+            return json.dumps(kernel.fit(known).get_state(), default=plain).encode()
 
-        if self.store.path is None:
-            return fitted()
         key = f"kernel {hash_of([self.source.key, kernel])}"
-        state = json.loads(self.store.remember(key, make))
-        kernel.set_state(state)
+        kernel.set_state(json.loads(self.store.remember(key, make)))
         return kernel
 
     def _looked_at(self, looks: Looks) -> Sequence[GroundSet]:
         """Return the ground sets and rows that a kernel looks at."""
-        ends = np.cumsum(self.survey.n_examples).tolist()
+        bounds = np.append(0, np.cumsum(self.survey.n_examples)).tolist()
         places = np.array(sorted(looks), dtype=np.int64)
         items: list[tuple[Partition, Looks]] = []
-        for partition, end, n in zip(
-            self.source.partitions, ends, self.survey.n_examples.tolist(), strict=True
+        for partition, (start, end) in zip(
+            self.source.partitions, pairwise(bounds), strict=True
         ):
-            here = places[(places >= end - n) & (places < end)].tolist()
-            items.append((partition, {p - (end - n): looks[p] for p in here}))
-        wanted = [item for item in items if item[1]]
-        parts = self.engine.map(partial(_look, self.reader), wanted)
+            here = places[(places >= start) & (places < end)].tolist()
+            if here:
+                items.append((partition, {p - start: looks[p] for p in here}))
+        parts = self.engine.map(partial(_look, self.reader), items)
         found = [one for part in parts for one in part]
         known = dict(zip(places.tolist(), found, strict=True))
         return KnownInPart(self.survey.sizes, known)
