@@ -172,19 +172,15 @@ def derive(
     for part in ("quality", "similarity"):
         names = []
         for entry in getattr(columns, part):
-            if entry in schema.names:
-                names.append(entry)
-            elif entry.startswith(AGE):
+            is_there = entry in schema.names
+            if not is_there and entry.startswith(AGE):
                 date = entry.removeprefix(AGE)
                 check_there(date, schema.names)
                 ages[date] = ages.get(date) or newest(date)
-                names.append(entry)
-            elif "=" in entry:
-                name, parts = _vector(entry, part, columns, schema.names)
-                vectors.setdefault(name, []).extend(parts)
-                names.append(name)
-            else:
-                names.append(entry)
+            elif not is_there and "=" in entry:
+                entry, parts = _vector(entry, part, columns, schema.names)
+                vectors.setdefault(entry, []).extend(parts)
+            names.append(entry)
         named[part] = tuple(dict.fromkeys(names))
     for name, several in vectors.items():
         if len(set(several)) < 2:

@@ -219,17 +219,17 @@ def check_parts(partition: GroupPartition, reader: RowReader) -> Iterator[TableE
     """Yield the problems of the items and costs of a partition."""
     columns, index = reader.columns, GroupIndex()
     batch = reader.whole(partition.rows, columns.group, columns.item, columns.cost)
-    if columns.item is not None:
-        try:
+    try:
+        if columns.item is not None:
             numbers = index.numbers(batch, columns.group)
             _check_unique(batch, columns.item, numbers, index)
-        except TableError as error:
-            yield error
-    if columns.cost is not None:
-        try:
+    except TableError as error:
+        yield error
+    try:
+        if columns.cost is not None:
             costs_of(batch[columns.cost])
-        except TableError as error:
-            yield error
+    except TableError as error:
+        yield error
 
 
 def _precision(block: Sequence[Any]) -> str:

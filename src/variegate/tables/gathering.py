@@ -275,14 +275,14 @@ def _check_out(folder: Path, out: Path, replace: bool) -> None:
         return
     if not target.is_dir():
         raise TableError(f"cannot write {out}: it is not a folder")
-    names = sorted(path.name for path in target.iterdir())
-    if names and not replace:
+    there = sorted(target.iterdir())
+    if there and not replace:
         raise TableError(f"{out} is not empty: name another folder, or replace it")
-    for name in names:
-        if Path(name).suffix.lower() not in FORMATS or (target / name).is_dir():
+    for path in there:
+        if path.suffix.lower() not in FORMATS or path.is_dir():
             raise TableError(
-                f"{out} holds {name!r}, which is not a table, and would be lost: name "
-                "another folder"
+                f"{out} holds {path.name!r}, which is not a table, and would be lost: "
+                "name another folder"
             )
 
 

@@ -23,6 +23,7 @@ from variegate.partitions import (
     PartitionError,
     UnreadablePartitionError,
 )
+from variegate.tables.batches import numbered
 from variegate.tables.cells import Batch
 from variegate.tables.columns import Columns
 from variegate.tables.derived import Derivation
@@ -72,18 +73,15 @@ class MemoryRows:
         """Yield some columns of the rows."""
         table, is_untyped = self.table.table.select(list(names)), self.table.is_untyped
         if self.numbers is None:
-            first = self.first
-            for rows in table.slice(first, self.end - first).to_batches():
+            table = table.slice(self.first, self.end - self.first)
+            for first, rows in numbered(table.to_batches(), self.first):
                 if rows.num_rows:
                     yield Batch(rows, first, is_untyped)
-                    first += rows.num_rows
             return
-        table = table.cast(stored_schema(table.schema))
-        taken, first = table.take(pa.array(self.numbers)), 0
-        for rows in taken.to_batches():
+        table = table.cast(stored_schema(table.schema)).take(pa.array(self.numbers))
+        for first, rows in numbered(table.to_batches()):
             here = self.numbers[first : first + rows.num_rows]
             yield Batch(rows, 0, is_untyped, here)
-            first += rows.num_rows
 
     def check_unchanged(self) -> None:
         """Do nothing: a table in memory is not written to."""
@@ -256,13 +254,12 @@ def unreadable(partition: Partition, error: TableFileError) -> UnreadablePartiti
 
 def _difference(found: pa.Schema, expected: pa.Schema) -> str:
     """Return the first difference between a file and the first of a folder."""
-    for name in expected.names:
+    for name in dict.fromkeys((*expected.names, *found.names)):
         if name not in found.names:
             return f"has no column {name!r}, which the first file has"
+        if name not in expected.names:
+            return f"has a column {name!r}, which the first file has not"
         here, there = found.field(name).type, expected.field(name).type
         if here != there:
             return f"holds {here} in column {name!r}, where the first file has {there}"
-    for name in found.names:
-        if name not in expected.names:
-            return f"has a column {name!r}, which the first file has not"
     return ""

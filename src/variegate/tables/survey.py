@@ -168,7 +168,7 @@ def survey(
     also = used if skip_unreadable else []
     rows = rows_of(table)
 
-    def make() -> Counts:
+    def compute() -> Counts:
         work = partial(scan, reader=reader, labels=labels, also=also)
         if is_local(engine):
             found = engine.map(partial(work, told=counting(reading)), rows)
@@ -177,10 +177,10 @@ def survey(
         return Counts.of(list(found), skip_unreadable)
 
     if store is None or store.path is None:
-        counts = make()
+        counts = compute()
     else:
         step = f"scan of {key}, columns read: {also}"
-        counts = Counts.from_bytes(store.remember(step, lambda: make().to_bytes()))
+        counts = Counts.from_bytes(store.remember(step, lambda: compute().to_bytes()))
     n_counted = int(counts.n_rows.sum())
     if n_counted == 0:
         raise TableError(f"{table.name} has no rows")
