@@ -139,7 +139,7 @@ class PartitionedExamples:
     """Examples that lie in partitions, and the engine that learns from them.
 
     Given to :meth:`variegate.LargeMarginDPP.fit` in place of lists, it leads to the
-    same parameters but for rounding, and to the same bits whatever the engine.
+    same parameters but for rounding, and to the same bits with any engine.
 
     Parameters
     ----------
@@ -152,9 +152,8 @@ class PartitionedExamples:
         if not given.
     first_passes : int, optional
         Passes over the data in steps of Adam, each on a batch of partitions, before the
-        solver begins.  They come near a minimum long before the solver has seen all of
-        the data as often as it needs.  If not given, one for more than 10,000,000
-        examples, which must be read for every iteration, and none for fewer.
+        solver begins, which saves many of its iterations.  If not given, one for more
+        than 10,000,000 examples, and none for fewer.
     limits : Limits
         Bytes that a worker may keep between iterations.
     n_jobs : int

@@ -27,7 +27,7 @@ class PartitionError(Exception):
     path : str
         The file.
     problem : str
-        What is wrong, in words that follow the name of the file.
+        Follows the name of the file in messages.
     """
 
     def __init__(self, path: str, problem: str) -> None:
@@ -40,7 +40,7 @@ class PartitionError(Exception):
 
 
 class PartitionChangedError(PartitionError):
-    """A file is not what it was when the work began."""
+    """A file has changed since the work began."""
 
 
 class UnreadablePartitionError(PartitionError):
@@ -49,9 +49,7 @@ class UnreadablePartitionError(PartitionError):
 
 @dataclass(frozen=True)
 class Partition:
-    """A file of the data as it was when listed.
-
-    Small, so that it may be sent anywhere, and equal to another that says the same.
+    """A file of the data as it was when listed; small and hashable.
 
     Parameters
     ----------
@@ -72,14 +70,14 @@ class Partition:
         return cls(str(path), found.st_size, found.st_mtime_ns)
 
     def check_unchanged(self) -> None:
-        """Refuse a file that is gone, or is not what was listed.
+        """Refuse a file that is gone, or has changed since it was listed.
 
         Raises
         ------
         PartitionChangedError
-            If size or time of the last change are others.
+            If its size or the time of its last change differ.
         UnreadablePartitionError
-            If the system cannot even say that.
+            If the system cannot tell them.
         """
         found = _stat(self.path)
         if (found.st_size, found.st_mtime_ns) != (self.n_bytes, self.modified_ns):
@@ -105,45 +103,37 @@ class Reader(Protocol):
     """Reads a partition; the part of a source that is sent to workers."""
 
     def read(self, partition: Partition) -> list[Example]:
-        """Return the examples of a partition: see :meth:`Source.read`."""
+        """Return the examples of a partition, perhaps none.
+
+        An example's ``position`` is its name in errors, such as its place among those
+        of all partitions.  Its costs are those for ``omega=1``: the cost of missing an
+        item is multiplied by the model's ``omega``.
+
+        Raises
+        ------
+        PartitionChangedError
+            If the file is not the one that was listed, also after reading.
+        UnreadablePartitionError
+            If the file cannot be read; the problem follows its name.
+        """
         ...
 
 
-class Source(Protocol):
+class Source(Reader, Protocol):
     """Examples that lie in partitions; small, and sent to the workers that read.
 
-    A source of many partitions should also have a method ``reader()`` that returns a
-    :class:`Reader`, which is sent in its place: all that reading one needs, without the
-    list of the others.
+    A source of many partitions should also have a method ``reader()``.  It returns a
+    :class:`Reader` without the list of partitions, which is sent in its place.
     """
 
     @property
     def key(self) -> str:
-        """A hash of settings and partitions, which tells this source from all others.
-
-        Two sources of one key give the same examples.
-        """
+        """A hash of settings and partitions; sources of one key have equal examples."""
         ...
 
     @property
     def partitions(self) -> tuple[Partition, ...]:
         """The partitions, in the order of their examples."""
-        ...
-
-    def read(self, partition: Partition) -> list[Example]:
-        """Return the examples of a partition, perhaps none.
-
-        An example's ``position`` is what it is called in errors, such as its place
-        among those of all partitions.  Its costs are those for ``omega=1``: what
-        missing an item costs is multiplied by the model's ``omega``.
-
-        Raises
-        ------
-        PartitionChangedError
-            If the file is not what was listed, which is looked at after reading too.
-        UnreadablePartitionError
-            If the file cannot be read; what is wrong with it follows its name.
-        """
         ...
 
 

@@ -75,7 +75,7 @@ class Sums:
 class Preparation:
     """How the problem of a partition is made; sent to workers with every task.
 
-    Neither the loss nor omega is part of it: what is prepared serves all of them.
+    Neither the loss nor omega is part of it: a preparation serves all of them.
     """
 
     key: str

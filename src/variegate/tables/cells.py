@@ -203,12 +203,12 @@ class Cells:
         """Return the values as text, null where a cell is empty."""
         kind = self.column.type
         if pa.types.is_nested(kind):
-            raise self.error(f"holds {kind} values, which are no names of kinds")
+            raise self.error(f"holds {kind} values, which are not names of kinds")
         try:
             text = self.column.cast(pa.string())
         except pa.ArrowInvalid:
             raise self.error(
-                f"holds {kind} values that are no text, and no names of kinds"
+                f"holds {kind} values, which are not text and not names of kinds"
             ) from None
         # NaN is empty, too.
         empty = pc.or_(pc.is_null(self.column, nan_is_null=True), pc.equal(text, ""))

@@ -39,7 +39,7 @@ from variegate.tables.errors import TableError
 #: A column with more values than this holds no categories.
 MAX_LEVELS = 1000
 
-#: The block of similarity columns that are no vectors.
+#: The block of similarity columns that are not vectors.
 NUMBERS = "columns"
 
 

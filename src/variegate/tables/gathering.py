@@ -94,8 +94,8 @@ def gather(
     another, in the order of the names of the files and of the rows in each.  Columns,
     types and metadata stay as they are.
 
-    Memory is bounded, whatever the sizes of files and groups.  The disk of ``out``
-    needs room for the table as it is in memory, and for the result.
+    Memory is bounded for files and groups of any size.  The disk of ``out`` needs room
+    for the table as it is in memory, and for the result.
 
     Parameters
     ----------

@@ -173,7 +173,7 @@ class TableFile:
                     continue
                 batch = batch.select(names).slice(low, high - low)
                 if self.format != "arrow":  # where it has been done
-                    # Offsets of a damaged file would crash whoever follows them.
+                    # Reading by offsets of a damaged file would crash.
                     batch.validate(full=True)
                 if names:
                     batch = pa.RecordBatch.from_arrays(batch.columns, schema=schema)
