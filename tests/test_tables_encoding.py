@@ -243,7 +243,7 @@ def test_categories_of_every_type(array, levels):
 @pytest.mark.parametrize(
     ("array", "message"),
     [
-        (pa.array([[1.0], [2.0]]), "'x' holds list<.*> values, which are no names"),
+        (pa.array([[1.0], [2.0]]), "'x' holds list<.*> values, which are not names"),
         (pa.array([{"a": 1}] * 2), "'x' holds struct<a: int64> values, which are no"),
         (pa.array([b"a", b"\xff"]), "column 'x' holds binary values"),
     ],

@@ -233,7 +233,11 @@ class Cells:
         """Return vectors as rows, all of one size: where it is None, the first's."""
         column = self.column
         if self.is_untyped and is_text(column.type):
-            column = self._vectors_in_text()
+            problem = (
+                "which is not a vector: in text, vectors are written as [0.1, 0.2]"
+            )
+            vectors = self.parsed(_vector_of, problem)
+            column = pa.array(vectors, pa.list_(pa.float64()))
         if not is_vector(column.type):
             raise self.error(f"holds {column.type} values, not vectors")
         if column.null_count:
@@ -252,34 +256,34 @@ class Cells:
         if not size:
             raise self.error("holds empty vectors")
         values = column.flatten().to_numpy(zero_copy_only=False)
-        vectors = np.asarray(values, dtype=np.float64).reshape(len(column), size)
-        bad = ~np.isfinite(vectors).all(axis=1)
+        rows = np.asarray(values, dtype=np.float64).reshape(len(column), size)
+        bad = ~np.isfinite(rows).all(axis=1)
         if bad.any():
             raise self.error(
                 "holds NaN, infinity or an empty cell in the vector of row "
                 f"{self.row(bad)}: every number must be finite"
             )
-        return vectors
+        return rows
 
-    def _vectors_in_text(self) -> Any:
-        """Read vectors that are written as ``[0.1, 0.2]``."""
-        vectors: list[list[float] | None] = []
+    def parsed(self, parse: Callable[[str], Any], problem: str) -> list[Any]:
+        """Return text as values, None for an empty cell; name a cell with a problem."""
+        found: list[Any] = []
         for place, cell in enumerate(self.column.to_pylist()):
-            if not cell or not cell.strip():
-                vectors.append(None)
-                continue
+            text = (cell or "").strip()
             try:
-                entries = json.loads(cell)
-                if not isinstance(entries, list):
-                    raise TypeError
-                vectors.append([float(number) for number in entries])
+                found.append(parse(text) if text else None)
             except (TypeError, ValueError, OverflowError, RecursionError):
                 short = cell if len(cell) <= 40 else f"{cell[:37]}..."
-                raise self.error(
-                    f"holds {short!r} in row {self.row_name(place)}, which is not a "
-                    "vector: in text, vectors are written as [0.1, 0.2]"
-                ) from None
-        return pa.array(vectors, pa.list_(pa.float64()))
+                row = self.row_name(place)
+                raise self.error(f"holds {short!r} in row {row}, {problem}") from None
+        return found
+
+
+def _vector_of(text: str) -> list[float]:
+    entries = json.loads(text)
+    if not isinstance(entries, list):
+        raise TypeError
+    return [float(number) for number in entries]
 
 
 def _why_no_number(name: str, kind: pa.DataType) -> tuple[str | Setting, ...]:

@@ -43,7 +43,11 @@ def days(cells: Cells) -> FloatArray:
     """Return the days from 1970 to each of the dates, NaN where a cell is empty."""
     column, kind = cells.column, cells.column.type
     if is_text(kind):
-        return _days_in_text(cells)
+        problem = (
+            "which is not a date: dates are written as 2026-01-31 or "
+            "2026-01-31T12:00+01:00"
+        )
+        return np.array(cells.parsed(days_of, problem), dtype=np.float64)
     if pa.types.is_null(kind):
         return np.full(len(column), np.nan)
     if not (pa.types.is_date(kind) or pa.types.is_timestamp(kind)):
@@ -55,23 +59,6 @@ def days(cells: Cells) -> FloatArray:
         raise cells.error(f"holds dates that are out of range: {error}") from None
     numbers = instants.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     return np.asarray(numbers / 86_400e6)
-
-
-def _days_in_text(cells: Cells) -> FloatArray:
-    found = []
-    for place, cell in enumerate(cells.column.to_pylist()):
-        if cell is None or not cell.strip():
-            found.append(np.nan)
-            continue
-        try:
-            found.append(days_of(cell.strip()))
-        except ValueError:
-            short = cell if len(cell) <= 40 else f"{cell[:37]}..."
-            raise cells.error(
-                f"holds {short!r} in row {cells.row_name(place)}, which is not a date: "
-                "dates are written as 2026-01-31 or 2026-01-31T12:00+01:00"
-            ) from None
-    return np.array(found, dtype=np.float64)
 
 
 def days_of(text: str) -> float:
