@@ -86,10 +86,7 @@ class DaskEngine(Engine):
     """
 
     def __init__(
-        self,
-        client: Client | None = None,
-        *,
-        no_workers_timeout: float = 60.0,
+        self, client: Client | None = None, *, no_workers_timeout: float = 60.0
     ) -> None:
         check_number("no_workers_timeout", no_workers_timeout, positive=True)
         client = Client.current() if client is None else client
@@ -130,10 +127,7 @@ class DaskEngine(Engine):
                 yield result
 
     def tree_sum(
-        self,
-        function: Callable[[T], R],
-        items: Sequence[T],
-        add: Callable[[R, R], R],
+        self, function: Callable[[T], R], items: Sequence[T], add: Callable[[R, R], R]
     ) -> R:
         """Return the sum of the results, added on the workers in the tree's order."""
         if not items:

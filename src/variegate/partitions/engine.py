@@ -44,10 +44,7 @@ class Engine(Protocol):
         ...
 
     def tree_sum(
-        self,
-        function: Callable[[T], R],
-        items: Sequence[T],
-        add: Callable[[R, R], R],
+        self, function: Callable[[T], R], items: Sequence[T], add: Callable[[R, R], R]
     ) -> R:
         """Return the sum of the results of at least one item, as :func:`add_in_tree`.
 

@@ -109,11 +109,7 @@ class Columns:
         return type(self).of(**vars(self) | given)
 
     def resolve(
-        self,
-        schema: pa.Schema,
-        *,
-        is_untyped: bool = False,
-        needs_quality: bool = True,
+        self, schema: pa.Schema, *, is_untyped: bool = False, needs_quality: bool = True
     ) -> Self:
         """Return the columns with patterns expanded, all of them in ``schema``.
 
@@ -245,10 +241,7 @@ def closest(name: str, names: Iterable[str]) -> str | None:
 
 
 def matching(
-    patterns: Sequence[str],
-    names: Sequence[str],
-    part: str,
-    taken: Sequence[str] = (),
+    patterns: Sequence[str], names: Sequence[str], part: str, taken: Sequence[str] = ()
 ) -> tuple[str, ...]:
     """Return the columns that names and patterns stand for, each once."""
     found: list[str] = []

@@ -24,12 +24,7 @@ from variegate.tables.encoded import check_parts
 from variegate.tables.encoding import ColumnStatistics
 from variegate.tables.errors import TableError
 from variegate.tables.rows import RowReader
-from variegate.tables.survey import (
-    Survey,
-    column_statistics,
-    survey,
-    usable_groups,
-)
+from variegate.tables.survey import Survey, column_statistics, survey, usable_groups
 from variegate.tables.table import Table, rows_of
 
 #: Surveys that are made to find problems behind others.

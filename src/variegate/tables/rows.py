@@ -18,11 +18,7 @@ import pyarrow.compute as pc
 
 from variegate._progress import StageProgress
 from variegate._typing import IntArray
-from variegate.partitions import (
-    Partition,
-    PartitionError,
-    UnreadablePartitionError,
-)
+from variegate.partitions import Partition, PartitionError, UnreadablePartitionError
 from variegate.tables.batches import numbered
 from variegate.tables.cells import Batch
 from variegate.tables.columns import Columns

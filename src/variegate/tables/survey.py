@@ -36,12 +36,7 @@ from variegate.tables.columns import Columns, no_label
 from variegate.tables.derived import Derivation
 from variegate.tables.encoding import ColumnStatistics, Encoding
 from variegate.tables.errors import TableError
-from variegate.tables.partitioning import (
-    Counts,
-    GroupPartition,
-    TableCut,
-    scan,
-)
+from variegate.tables.partitioning import Counts, GroupPartition, TableCut, scan
 from variegate.tables.rows import GroupIndex, RowReader, Rows, counting
 from variegate.tables.table import FolderTable, MemoryTable, Table, held, rows_of
 
