@@ -115,18 +115,18 @@ def test_an_editor_in_plain_words():
     utility = rng.standard_normal((50, 12))
     embeddings = rng.standard_normal((50, 12, 3))
     embeddings /= np.linalg.norm(embeddings, axis=2, keepdims=True)
-    editors = sample._Editors.drawn(rng, 50, 12)
-    chosen = editors.pick(utility, embeddings)
+    bar, alike, overlooks, does_not_notice = editors = sample._editors(rng, (50, 12))
+    chosen = sample._picked(utility, embeddings, *editors)
     for group in range(50):
         picked = []
         for item in np.argsort(-utility[group]):
-            if utility[group, item] < editors.bar[group] + 0.15 * len(picked):
+            if utility[group, item] < bar[group] + 0.15 * len(picked):
                 break
             cosines = [embeddings[group, item] @ embeddings[group, p] for p in picked]
-            too_alike = max(cosines, default=-1.0) > editors.alike[group]
-            if editors.overlooks[group, item]:
+            too_alike = max(cosines, default=-1.0) > alike[group]
+            if overlooks[group, item]:
                 continue
-            if not too_alike or editors.does_not_notice[group, item]:
+            if not too_alike or does_not_notice[group, item]:
                 picked.append(item)
         picked = picked or [np.argmax(utility[group])]
         assert np.flatnonzero(chosen[group]).tolist() == sorted(picked)

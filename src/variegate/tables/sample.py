@@ -161,7 +161,7 @@ def _drawn_columns(
         "kind": kinds,
         "tokens": tokens.astype(np.int32),
         "embedding": embeddings,
-        "chosen": _picked(rng, utility, embeddings),
+        "chosen": _picked(utility, embeddings, *_editors(rng, size)),
     }
 
 
@@ -229,19 +229,32 @@ def _earlier_of_topic(topics: IntArray) -> IntArray:
     return earlier
 
 
+def _editors(
+    rng: np.random.Generator, size: tuple[int, int]
+) -> tuple[FloatArray, FloatArray, BoolArray, BoolArray]:
+    """Draw bars and thresholds (groups,), and both mistakes (groups, items)."""
+    return (
+        rng.normal(_BAR_MEAN, _BAR_SPREAD, size[:1]),
+        rng.uniform(*_ALIKE, size[:1]),
+        rng.random(size) < _OVERLOOKED,
+        rng.random(size) < _UNNOTICED,
+    )
+
+
 def _picked(
-    rng: np.random.Generator, utility: FloatArray, embeddings: AnyArray
+    utility: FloatArray,
+    embeddings: AnyArray,
+    bar: FloatArray,
+    alike: FloatArray,
+    overlooks: BoolArray,
+    does_not_notice: BoolArray,
 ) -> BoolArray:
     """Return the items that editors pick, (groups, items); all read in step."""
     n_groups, n_items = utility.shape
-    bar = rng.normal(_BAR_MEAN, _BAR_SPREAD, (n_groups,))
-    alike = rng.uniform(*_ALIKE, (n_groups,))
-    overlooks = rng.random(utility.shape) < _OVERLOOKED
-    does_not_notice = rng.random(utility.shape) < _UNNOTICED
+    bar, reading = bar.copy(), np.arange(n_groups)
     chosen = np.zeros(utility.shape, dtype=bool)
     nearest = np.full(utility.shape, -np.inf)
     order = np.argsort(-utility, axis=1, kind="stable")
-    reading = np.arange(n_groups)
     for place in range(n_items):
         items = order[reading, place]
         goes_on = utility[reading, items] >= bar[reading]
