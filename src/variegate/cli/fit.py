@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,9 +13,6 @@ from variegate.application.table_defaults import EMPTY_GROUPS, KERNELS, LAM
 from variegate.cli import options, output
 from variegate.cli.cluster import Cluster, cluster_options, note_unreadable
 from variegate.cli.options import option
-
-if TYPE_CHECKING:
-    from variegate.tables.report import Report
 
 _SHARE = options.NumberType(min=0.0, max=1.0, min_open=True, max_open=True)
 
@@ -115,7 +112,9 @@ def fit(
     On a cluster, run again after an interruption, the command resumes from
     FILE.checkpoint beside the file of -o.
     """
+    from variegate.files.atomic import write_atomic
     from variegate.tables.fitting import open_checkpoint
+    from variegate.tables.report import html_page, write_markdown
     from variegate.tables.report.gathering import check_report_columns
     from variegate.tables.selector import TableSelector
 
@@ -128,12 +127,12 @@ def fit(
     with output.notes():
         source = options.open_table(table, separator, cluster.skip_unreadable)
         check_report_columns(source.schema, None, show)
-        path = out.with_name(f"{out.name}.checkpoint") if cluster else None
+        kept = out.with_name(f"{out.name}.checkpoint") if cluster else None
         how: dict[str, Any] = {"skip_unreadable": cluster.skip_unreadable}
         with (
-            _resumable(path),
+            _resumable(kept),
             cluster.working() as (how["engine"], how["progress"]),
-            open_checkpoint(selector, source, path) as checkpoint,
+            open_checkpoint(selector, source, kept) as checkpoint,
         ):
             selector.fit(source, checkpoint=checkpoint, **how)
             selector.save(out)
@@ -141,7 +140,11 @@ def fit(
             note_unreadable(selector.training_["unreadable"])
             if reports:
                 made = selector.report(source, show=show, model=str(out), **how)
-                _write(made, reports)
+                for path in reports:
+                    if _is_page(path):
+                        write_atomic(path, html_page(made))
+                    else:
+                        write_markdown(made, path)
     description = selector.describe()
     output.say_result(as_json, description.numbers, lambda: str(description))
     output.say_written(out, *reports)
@@ -186,14 +189,3 @@ def _check_outputs(
             )
         file = path if _is_page(path) else path / "report.md"
         output.refuse_to_replace(file, "--report", [table], force)
-
-
-def _write(made: Report, paths: Sequence[Path]) -> None:
-    from variegate.files.atomic import write_atomic
-    from variegate.tables.report import html_page, write_markdown
-
-    for path in paths:
-        if _is_page(path):
-            write_atomic(path, html_page(made))
-        else:
-            write_markdown(made, path)

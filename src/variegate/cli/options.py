@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from variegate._validation import check_choice
 from variegate.application import table_defaults
 from variegate.baselines import select
 from variegate.cli.output import check_writable
@@ -81,6 +82,8 @@ def _role(text: str) -> Path | dict[str, Any]:
     if role not in ROLES:
         known = ", ".join(ROLES)
         raise ValueError(f"{role!r} is not a role of columns; there are {known}.")
+    if role == "missing":
+        check_choice("treatment of missing values", names, table_defaults.MISSING)
     return {role: _names(names) if role in _LISTS else names}
 
 

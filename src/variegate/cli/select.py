@@ -88,16 +88,20 @@ def select(
         output.refuse_to_replace(out, "-o", [table], force)
     if (model is None) == (method is None):
         raise click.UsageError("choose with --model or with --method, one of the two")
-    choose = _method(method, roles, given) if method else _model(model, roles, given)
+    choose = (
+        _by_method(str(method), roles, given)
+        if model is None
+        else _by_model(model, roles, given)
+    )
     how: dict[str, Any] = {}
     with output.notes():
         source = options.open_table(table, separator, cluster.skip_unreadable)
-        again = "run it again, and it does only what is missing" if cluster else None
-        with cluster.working(again) as (engine, progress):
+        resume = "run it again, and it does only what is missing" if cluster else None
+        with cluster.working(resume) as (engine, progress):
             if cluster:
                 how = {"engine": engine, "skip_unreadable": cluster.skip_unreadable}
             found = choose(source, out=out, progress=progress, **how, **given)
-    numbers = _of_folder(found) if cluster else _of_file(found, out)
+    numbers = _folder_numbers(found) if cluster else _file_numbers(found, out)
     note_unreadable(numbers.get("unreadable", ()))
     for name, number in found.unknown_levels.items():
         output.note(
@@ -109,7 +113,7 @@ def select(
     output.say_written(out)
 
 
-def _method(
+def _by_method(
     method: str, roles: Mapping[str, Any], given: dict[str, Any]
 ) -> Callable[..., Any]:
     """Return the function that chooses by an untrained method."""
@@ -122,22 +126,18 @@ def _method(
     return partial(select_untrained, columns=Columns.of(**roles), method=method)
 
 
-def _model(
-    path: Path | None, roles: Mapping[str, Any], given: dict[str, Any]
+def _by_model(
+    path: Path, roles: Mapping[str, Any], given: dict[str, Any]
 ) -> Callable[..., Any]:
     """Return the function that chooses by a model, which knows its columns."""
     written = options.given_options()
-    unused = [
-        written[role]
-        for role in ("similarity", "categorical", "relevance")
-        if role in written
-    ]
+    known = ("similarity", "categorical", "relevance")
+    unused = [written[role] for role in known if role in written]
     if unused:
         raise click.UsageError(
             f"{' and '.join(unused)} cannot be used with --model, which knows its "
             "columns"
         )
-    assert path is not None
     del given["trade_off"]
     selector = options.load_selector(path, given.pop("memory"), given.pop("n_jobs"))
     selector = selector.with_columns(group=roles.get("group"), cost=roles.get("cost"))
@@ -146,7 +146,7 @@ def _model(
     return selector.select
 
 
-def _of_file(choices: Choices, out: Path) -> dict[str, Any]:
+def _file_numbers(choices: Choices, out: Path) -> dict[str, Any]:
     """Return the numbers of the rows chosen from a table."""
     endings = zip(choices.groups, choices.endings, strict=False)
     return {
@@ -160,7 +160,7 @@ def _of_file(choices: Choices, out: Path) -> dict[str, Any]:
     }
 
 
-def _of_folder(found: FolderSelection) -> dict[str, Any]:
+def _folder_numbers(found: FolderSelection) -> dict[str, Any]:
     """Return the numbers of the rows chosen from a folder, on a cluster."""
     return {
         "rows": found.n_rows,

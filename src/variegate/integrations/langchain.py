@@ -112,8 +112,6 @@ class VariegateCompressor(BaseDocumentCompressor):
 def _cosines(vectors: Sequence[Any], query: Sequence[float]) -> list[float | None]:
     lengths = {len(vector) for vector in [*vectors, query] if vector is not None}
     if len(lengths) > 1 or any(vector is None for vector in vectors):
-        return [None] * len(
-            vectors
-        )  # refused, with the reason, by ``ContextSelector.candidates``
+        return [None] * len(vectors)  # ``ContextSelector.candidates`` refuses them
     rows: FloatArray = unit_rows(np.array([*vectors, query], dtype=np.float64))
     return [float(score) for score in rows[:-1] @ rows[-1]]
