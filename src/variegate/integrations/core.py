@@ -206,7 +206,7 @@ class ContextSelector:
             )
         if self.relevance != RELEVANCES[0]:
             raise ValueError(
-                "relevance is of methods that learn nothing: a model has the "
+                "relevance is of methods that learn nothing: a model goes by the "
                 "columns it was learned with, 'place' for the rank"
             )
         if not isinstance(self.model, str | Path):
