@@ -13,7 +13,7 @@ import torch
 from neural_cases import assert_same_weights, ragged, seeded_encoder, small
 
 import variegate as vg
-from variegate.files.run_store import CheckpointError
+from variegate.files.run_store import CheckpointError, RunStore
 
 DATA = ragged(60, seed=4)
 
@@ -22,10 +22,10 @@ SCRIPT = """
 import sys, time
 import torch
 from neural_cases import ragged, seeded_encoder, small
-from variegate.torch.neural import storage
+from variegate.torch.neural import training
 
 torch.set_num_threads(1)
-storage._SHARE = 1e9  # writes at any time, however long one takes
+training._SHARE = 1e9  # writes at any time, however long one takes
 
 def tell(step):
     print(step.iteration, flush=True)
@@ -94,7 +94,7 @@ def interrupted(model, checkpoint, at):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Training, "_step", counted)
-        patch.setattr("variegate.torch.neural.storage._SHARE", 1e9)  # at any time
+        patch.setattr("variegate.torch.neural.training._SHARE", 1e9)  # at any time
         with pytest.raises(StoppedError):
             model.fit(*DATA, checkpoint=checkpoint)
 
@@ -174,19 +174,24 @@ def test_a_folder_that_is_not_there_is_said_before_the_work(tmp_path, device):
 
 
 def test_writing_takes_a_small_share_of_the_time(tmp_path, device, monkeypatch):
-    from variegate.torch.neural.storage import Checkpoint
+    from variegate.torch.neural.training import Training
 
-    now = [0.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    now, written, step = [0.0], [], Training._step
 
-    def slowly(store, values):
+    def write_for_two_seconds(store, values):
+        written.append(now[0])
         now[0] += 2.0
 
-    checkpoint = Checkpoint(tmp_path / "run", {}, 0)
-    monkeypatch.setattr("variegate.files.run_store.RunStore.put_all", slowly)
-    assert checkpoint.is_due()
-    checkpoint.write({}, {})
-    now[0] += 19.0
-    assert not checkpoint.is_due()
-    now[0] += 1.5
-    assert checkpoint.is_due()
+    def step_for_a_second(self, numbers):
+        step(self, numbers)
+        now[0] += 1.0
+
+    monkeypatch.setattr(Training, "_step", step_for_a_second)
+    monkeypatch.setattr(RunStore, "put_all", write_for_two_seconds)
+    monkeypatch.setattr(RunStore, "remember", lambda store, key, compute: compute())
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    model = small(device, batch_size=2, max_epochs=2)
+    model.fit(*DATA, checkpoint=tmp_path / "run")
+    assert len(written) > 1
+    assert (np.diff(written) >= 2.0 + 2.0 / 0.1).all()
+    assert (np.diff(written) < 2.0 + 2.0 / 0.1 + 2.0).all()

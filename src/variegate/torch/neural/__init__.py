@@ -22,6 +22,7 @@ from variegate.decoding import Decoder, as_decoder
 from variegate.ensemble import LEnsemble
 from variegate.estimator import DPPEstimator
 from variegate.estimator.base import LearnedDisplay
+from variegate.files.run_store import RunStore
 from variegate.ground_set import GroundSet
 from variegate.learning.batched_problem import fingerprint, judging
 from variegate.learning.device_name import device_named
@@ -36,7 +37,7 @@ from variegate.torch.neural.networks import (
     Items,
     first_network,
 )
-from variegate.torch.neural.storage import Checkpoint, encode
+from variegate.torch.neural.storage import encode
 from variegate.torch.neural.training import Epoch, Training, hold_out
 
 __all__ = ["Epoch", "NeuralDPP"]
@@ -260,15 +261,16 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
         else:
             seed = int(generator(self.random_state).integers(2**63))
         run = {} if checkpoint is None else self._run(examples, held_out)
-        with Checkpoint(checkpoint, run, seed) as kept:
-            seed = kept.seed
+        drawn = str(seed).encode()
+        with RunStore(checkpoint, run) as store:
+            seed = int(store.remember("seed", lambda: drawn))
             if not held_out and self.validation_fraction:
                 examples, held_out = hold_out(examples, self.validation_fraction, seed)
             network = first_network(self, features, examples, seed)
             network.to(self._torch_device())
             judged = Items.of(held_out, network) if held_out else None
             items = Items.of(examples, network)
-            training = Training(network, items, judged, self, seed, kept)
+            training = Training(network, items, judged, self, seed, store)
             verdict = training.learn(self._reporting())
         result = SolverResult(
             np.empty(0),

@@ -10,7 +10,6 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -97,8 +96,8 @@ class Features:
             return
         if found != self.blocks:
             raise ValueError(
-                f"it has the similarity features {_in_words(found)}, but the model was "
-                f"fitted with {_in_words(self.blocks)}"
+                f"it has the similarity features {_listed(found)}, but the model was "
+                f"fitted with {_listed(self.blocks)}"
             )
 
     def check_all(self, examples: Sequence[Example]) -> None:
@@ -107,23 +106,19 @@ class Features:
             with naming(example.position):
                 self.check(example.ground_set)
 
-    def similarity(self, ground_set: GroundSet) -> FloatArray:
-        """Return the similarity features of a ground set side by side, dense."""
-        blocks = list(ground_set.blocks.values())
-        if len(blocks) > 1:
-            blocks = [ground_set.blocks[name] for name in self.blocks]
-        dense = np.concatenate([as_dense(block) for block in blocks], axis=1)
-        return np.asarray(dense, dtype=np.float64)
-
     def joined(self, examples: Sequence[Example]) -> tuple[FloatArray, FloatArray]:
-        """Return quality and similarity features, all items below each other."""
-        ground_sets = [example.ground_set for example in examples]
-        similarity = list(map(self.similarity, ground_sets))
-        quality = np.concatenate([ground_set.quality for ground_set in ground_sets])
-        return quality, np.concatenate(similarity)
+        """Return quality and similarity features, dense, one row an item."""
+        quality, similarity = [], []
+        for example in examples:
+            blocks = example.ground_set.blocks
+            names = self.blocks if len(blocks) > 1 else blocks
+            dense = [as_dense(blocks[name]) for name in names]
+            quality.append(example.ground_set.quality)
+            similarity.append(np.concatenate(dense, axis=1, dtype=np.float64))
+        return np.concatenate(quality), np.concatenate(similarity)
 
 
-def _in_words(blocks: Mapping[str, int]) -> str:
+def _listed(blocks: Mapping[str, int]) -> str:
     return ", ".join(f"{k!r} of {n}" if k else f"{n}" for k, n in blocks.items())
 
 
@@ -223,21 +218,16 @@ class Items:
     similarity: Tensor
     examples: Sequence[Example]
     sizes: IntArray
+    rows: list[IntArray]  # of the items of each example
 
     @classmethod
     def of(cls, examples: Sequence[Example], network: DPPNetwork) -> Items:
         """Put the features of examples below each other."""
         quality, similarity = network.features.joined(examples)
-        return cls(
-            network.quality_input(quality),
-            network.encoder_input(similarity),
-            examples,
-            np.array([len(example.ground_set) for example in examples]),
-        )
-
-    @cached_property
-    def _ends(self) -> IntArray:
-        return np.cumsum(self.sizes)
+        sizes = np.array([len(example.ground_set) for example in examples])
+        rows = np.split(np.arange(len(quality)), np.cumsum(sizes)[:-1])
+        inputs = network.quality_input(quality), network.encoder_input(similarity)
+        return cls(*inputs, examples, sizes, rows)
 
     def __len__(self) -> int:
         return len(self.examples)
@@ -245,9 +235,7 @@ class Items:
     def batch(self, numbers: IntArray) -> tuple[Tensor, Tensor, ExampleBatch]:
         """Return the input of the network for the ground sets with these numbers."""
         device = self.quality.device
-        ends = self._ends[numbers]
-        ranges = map(np.arange, ends - self.sizes[numbers], ends)
-        rows = np.concatenate(list(ranges))
+        rows = np.concatenate([self.rows[number] for number in numbers])
         taken = torch.from_numpy(rows).to(device, non_blocking=True)
         return (
             self.quality.index_select(0, taken),

@@ -8,31 +8,40 @@ machine, with as many threads, it ends with the same weights.
 
 from __future__ import annotations
 
+import json
+import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
+from safetensors.torch import load
 from torch import Tensor
 
 from variegate._typing import IntArray
-from variegate.files.run_store import CheckpointError
+from variegate.files.atomic import plain
+from variegate.files.run_store import CheckpointError, RunStore
 from variegate.ground_set import GroundSetError
 from variegate.learning.examples import Example
 from variegate.solvers import Stop
+from variegate.solvers.minibatch import LARGEST_VALIDATION
 from variegate.solvers.result import Verdict, stopped_by_callback, wants_to_stop
 from variegate.torch.batches import ExampleBatch, batches_by_size, shuffled_batches
 from variegate.torch.inputs import Kernels
 from variegate.torch.neural.networks import DPPNetwork, Items, reproducible
-from variegate.torch.neural.storage import Checkpoint, Parts
+from variegate.torch.neural.storage import to_bytes
 
 if TYPE_CHECKING:
     from variegate.torch.neural import NeuralDPP
 
-#: A share to hold out is cut to this many groups.
-_LARGEST_HELD_OUT = 10_000
+#: The share of the time that writing checkpoints may take.
+_SHARE = 0.1
+
+#: The tensors in a checkpoint: weights now, state of the optimizer, best weights.
+_PARTS = ("network", "optimizer", "best")
 
 
 class Epoch(NamedTuple):
@@ -62,15 +71,15 @@ class Epoch(NamedTuple):
 def hold_out(
     examples: Sequence[Example], fraction: float, seed: int
 ) -> tuple[Sequence[Example], Sequence[Example]]:
-    """Return the examples to learn from, and a share of them to judge by."""
+    """Return the examples to learn from, and a share held out to judge by."""
     if len(examples) < 2:
         raise ValueError(
             "of one ground set none can be held out: give more, or validation, or "
             "validation_fraction=0 to learn without knowing when to stop"
         )
-    share = min(max(1, round(fraction * len(examples))), _LARGEST_HELD_OUT)
+    share = max(1, round(fraction * len(examples)))
+    share = min(share, LARGEST_VALIDATION, len(examples) - 1)
     order = np.random.default_rng([seed]).permutation(len(examples))
-    share = min(share, len(examples) - 1)
     held_out, rest = np.sort(order[:share]), np.sort(order[share:])
     return [examples[i] for i in rest], [examples[i] for i in held_out]
 
@@ -90,7 +99,7 @@ class _Progress:
 
 @dataclass(eq=False)
 class Training:
-    """One run.
+    """One run, which resumes from its checkpoint, a run store.
 
     ``held_out`` may be None; then the last weights are kept, else the best.
     """
@@ -100,18 +109,16 @@ class Training:
     held_out: Items | None
     model: NeuralDPP  # its settings
     seed: int
-    checkpoint: Checkpoint | None = None
+    checkpoint: RunStore = field(default_factory=RunStore)
     place: _Progress = field(default_factory=_Progress)
     history: list[Epoch] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Start, or resume from a checkpoint."""
         self.optimizer = _optimizer(self.network, self.model)
         self.best = _weights(self.network)
         self._unread: list[tuple[IntArray, Tensor]] = []
-        kept = None if self.checkpoint is None else self.checkpoint.read()
-        if kept is not None:
-            self._restore(*kept)
+        self._next_write = 0.0
+        self._restore()
 
     # Learning ---------------------------------------------------------------------
 
@@ -126,8 +133,7 @@ class Training:
         if self.held_out is not None:
             self.network.load_state_dict(self.best)
         self.network.eval()
-        if self.checkpoint is not None:
-            self.checkpoint.remove()
+        self.checkpoint.remove()
         return verdict
 
     @property
@@ -258,38 +264,48 @@ class Training:
 
     # Resuming ---------------------------------------------------------------------
 
-    def _restore(self, parts: Parts, place: Mapping[str, Any]) -> None:
+    def _restore(self) -> None:
+        """Take over the state in the checkpoint, if there is one."""
+        state = self.checkpoint.get("state")
+        if state is None:
+            return
         try:
-            self.network.load_state_dict(parts["network"])
-            state: dict[int, dict[str, Any]] = defaultdict(dict)
-            for key, value in parts["optimizer"].items():
+            stored = json.loads(state)
+            network, optimizer, best = (
+                load(self.checkpoint.get(part)) for part in _PARTS
+            )
+            self.network.load_state_dict(network)
+            by_number: dict[int, dict[str, Any]] = defaultdict(dict)
+            for key, value in optimizer.items():
                 number, name = key.split(".")
-                state[int(number)][name] = value
-            optimizer = self.optimizer.state_dict() | {"state": dict(state)}
-            self.optimizer.load_state_dict(optimizer)
-            self.best = dict(parts["best"])
-            self.place = _Progress(**place["place"])
-            self.history = [Epoch(*one) for one in place["history"]]
-        except (KeyError, RuntimeError, TypeError, ValueError) as error:
+                by_number[int(number)][name] = value
+            settings = self.optimizer.state_dict()
+            self.optimizer.load_state_dict(settings | {"state": dict(by_number)})
+            self.best = best
+            self.place = _Progress(**stored["place"])
+            self.history = [Epoch(*one) for one in stored["history"]]
+        except (KeyError, RuntimeError, SafetensorError, TypeError, ValueError) as e:
             raise CheckpointError(
-                f"the checkpoint does not fit the network, or is damaged: {error}"
+                f"{self.checkpoint.path} does not fit the network, or is damaged: {e}"
             ) from None
 
     def _save_if_due(self) -> None:
-        if self.checkpoint is None or not self.checkpoint.is_due():
+        started = time.monotonic()
+        if self.checkpoint.path is None or started < self._next_write:
             return
         self._read_losses()
-        state = self.optimizer.state_dict()["state"]
         optimizer = {
             f"{number}.{name}": value
-            for number, values in state.items()
+            for number, values in self.optimizer.state_dict()["state"].items()
             for name, value in values.items()
         }
-        network = self.network.state_dict()
-        self.checkpoint.write(
-            {"network": network, "optimizer": optimizer, "best": self.best},
-            {"place": asdict(self.place), "history": [list(e) for e in self.history]},
-        )
+        parts = (self.network.state_dict(), optimizer, self.best)
+        state = {"place": asdict(self.place), "history": list(map(list, self.history))}
+        stored = dict(zip(_PARTS, map(to_bytes, parts), strict=True))
+        stored["state"] = json.dumps(state, default=plain).encode()
+        self.checkpoint.put_all(stored)
+        ended = time.monotonic()
+        self._next_write = ended + (ended - started) / _SHARE
 
 
 def _optimizer(network: DPPNetwork, model: NeuralDPP) -> torch.optim.Optimizer:
