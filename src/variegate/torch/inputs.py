@@ -11,7 +11,7 @@ from torch import Tensor
 
 from variegate._validation import check_number
 from variegate.torch import dense, low_rank
-from variegate.torch.ragged import Layout
+from variegate.torch.ragged import SizeGroup, grouped_by_size, per_item, per_set
 from variegate.torch.targets import NOT_DEFINITE, LossSettings, Targets, raise_problem
 
 
@@ -116,8 +116,10 @@ class Collection:
 
     batches: list[Kernels]
     is_single: bool = False  # whether one set was given, without a batch axis
-    # how sets given one after the other were put into batches
-    layout: Layout | None = None
+    # of sets that lie one after the other: how they were put into batches, and the
+    # number of items of all
+    groups: list[SizeGroup] | None = None
+    n_items: int = 0
 
     def losses(
         self, lam: float, hinge: bool, omega: float, tolerance: float | None = None
@@ -143,8 +145,8 @@ class Collection:
 
     def per_item(self, values: list[Tensor]) -> Tensor:
         """Put numbers of items, a tensor for each batch, into the form of the input."""
-        if self.layout is not None:
-            return self.layout.per_item(values)
+        if self.groups is not None:
+            return per_item(values, self.groups, self.n_items)
         return self.without_axis(values[0])
 
     def without_axis(self, values: Tensor) -> Tensor:
@@ -152,7 +154,7 @@ class Collection:
         return values[0] if self.is_single else values
 
     def _per_set(self, values: list[Tensor]) -> Tensor:
-        return values[0] if self.layout is None else self.layout.per_set(values)
+        return values[0] if self.groups is None else per_set(values, self.groups)
 
 
 _PER_ITEM = ("log_quality", "mask", "false_positive", "false_negative", "costs")
@@ -261,10 +263,9 @@ def _ragged(given: Kernels, offsets: Sequence[int] | Tensor, name: str) -> Colle
     """Put sets that lie one after the other into batches of like sizes."""
     if given.mask is not None:
         raise ValueError("with offsets there is no padding, and no mask")
-    layout = Layout.of(offsets, given.device)
-    n_sets, n_items = len(layout.sizes), int(layout.sizes.sum())
+    sizes, groups = grouped_by_size(offsets, given.device)
+    n_sets, n_items, n_pairs = len(sizes), int(sizes.sum()), int((sizes**2).sum())
     kernel, subsets = given.kernel, given.subsets
-    n_pairs = int((layout.sizes**2).sum())
     n_axes, n_rows = (2, n_items) if given.is_low_rank else (1, n_pairs)
     if kernel.ndim != n_axes or len(kernel) != n_rows:
         expected = f"({n_rows}, D)" if given.is_low_rank else f"({n_rows},)"
@@ -289,7 +290,7 @@ def _ragged(given: Kernels, offsets: Sequence[int] | Tensor, name: str) -> Colle
                 f"({n_items},)"
             )
     batches = []
-    for group in layout.groups:
+    for group in groups:
         parts: dict[str, Any] = {
             title: None if values is None else group.items(values)
             for title, values in flat.items()
@@ -300,7 +301,7 @@ def _ragged(given: Kernels, offsets: Sequence[int] | Tensor, name: str) -> Colle
             parts["subsets"] = parts["subsets"] & group.mask
         values = group.items(kernel) if given.is_low_rank else group.pairs(kernel)
         batches.append(replace(given, kernel=values, mask=group.mask, **parts))
-    return Collection(batches, layout=layout)
+    return Collection(batches, groups=groups, n_items=n_items)
 
 
 def _check_real(title: str, values: Any, others: str = "") -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,91 +13,81 @@ from variegate._typing import IntArray
 
 
 class SizeGroup(NamedTuple):
-    """Sets of like sizes."""
+    """Sets of like sizes, to be padded to the largest of them."""
 
-    width: int  # items of the largest
     positions: Tensor  # (b,): their places among all sets
-    # (b,): where the items of each begin, and the entries of its matrix
-    starts: Tensor
-    pair_starts: Tensor
     sizes: Tensor  # (b,)
+    index: Tensor  # (b, width): the places of their items among those of all sets
+    pair_starts: Tensor  # (b,): where the entries of their matrices begin
     mask: Tensor | None  # boolean (b, width): true at items; None without padding
 
     def items(self, values: Tensor) -> Tensor:
         """Return values (total, ...) of items as (b, width, ...)."""
-        item = torch.arange(self.width, device=values.device)
-        return _taken(values, self.starts[:, None] + item)
+        return _taken(values, self.index)
 
     def pairs(self, values: Tensor) -> Tensor:
         """Return entries (total,) of matrices as (b, width, width)."""
-        item = torch.arange(self.width, device=values.device)
+        item = torch.arange(self.index.shape[1], device=values.device)
         entry = item[:, None] * self.sizes[:, None, None] + item
         return _taken(values, self.pair_starts[:, None, None] + entry)
 
 
 def _taken(values: Tensor, index: Tensor) -> Tensor:
     """Take rows; for padding, the rows that come next, so that none is taken often."""
-    rows = values.index_select(0, index.reshape(-1).clamp_(max=len(values) - 1))
+    rows = values.index_select(0, index.reshape(-1).clamp(max=len(values) - 1))
     return rows.view(*index.shape, *values.shape[1:])
 
 
-@dataclass(frozen=True, eq=False)
-class Layout:
-    """Groups of like sizes of sets that lie one after the other.
+def grouped_by_size(
+    offsets: Sequence[int] | Tensor, device: torch.device
+) -> tuple[IntArray, list[SizeGroup]]:
+    """Return the sizes of the sets between ``offsets`` (B + 1), and them in groups.
 
-    Sets are padded to the largest of their group: at most an eighth of a row is
-    padding, or seven items.
+    Of a padded row of a group at most an eighth is padding, or seven items.
     """
+    ends = _checked_offsets(offsets)
+    sizes = np.diff(ends)
+    pair_ends = np.concatenate([[0], np.cumsum(sizes**2)])
+    # Multiples of an eighth of the size, or of eight.
+    exponents = np.frexp(sizes.astype(np.float64))[1]
+    steps = np.maximum(8, 2 ** (np.maximum(exponents, 4) - 4))
+    classes = -(-sizes // steps) * steps
+    order = np.argsort(classes, kind="stable")
+    groups = []
+    cuts = np.flatnonzero(np.diff(classes[order])) + 1
+    for places in np.split(order, cuts) if len(order) else ():
+        position, start, pair_start, size = (
+            torch.from_numpy(numbers).to(device, non_blocking=True)
+            for numbers in (places, ends[places], pair_ends[places], sizes[places])
+        )
+        width = int(sizes[places].max())
+        item = torch.arange(width, device=device)
+        is_padded = bool((sizes[places] < width).any())
+        mask = item < size[:, None] if is_padded else None
+        index = start[:, None] + item
+        groups.append(SizeGroup(position, size, index, pair_start, mask))
+    return sizes, groups
 
-    sizes: IntArray  # (B,)
-    groups: list[SizeGroup]
-    order: IntArray  # (B,): the set at each place, groups one after the other
-    device: torch.device
 
-    @classmethod
-    def of(cls, offsets: Sequence[int] | Tensor, device: torch.device) -> Layout:
-        """Group the sets between ``offsets`` (B + 1)."""
-        ends = _checked_offsets(offsets)
-        sizes = np.diff(ends)
-        pair_ends = np.concatenate([[0], np.cumsum(sizes**2)])
-        # Multiples of an eighth of the size, or of eight.
-        exponents = np.frexp(sizes.astype(np.float64))[1]
-        steps = np.maximum(8, 2 ** (np.maximum(exponents, 4) - 4))
-        classes = -(-sizes // steps) * steps
-        order = np.argsort(classes, kind="stable")
-        made = cls(sizes, [], order, device)
-        cuts = np.flatnonzero(np.diff(classes[order])) + 1
-        for places in np.split(order, cuts) if len(order) else ():
-            own, width = sizes[places], int(sizes[places].max())
-            numbers = (places, ends[places], pair_ends[places], own)
-            place, start, pair_start, size = map(made._sent, numbers)
-            mask = None
-            if (own < width).any():
-                mask = torch.arange(width, device=device) < size[:, None]
-            group = SizeGroup(width, place, start, pair_start, size, mask)
-            made.groups.append(group)
-        return made
+def per_set(values: list[Tensor], groups: list[SizeGroup]) -> Tensor:
+    """Put values (b,) of the sets of each group into the order of the sets."""
+    if not values:
+        return torch.zeros(0)
+    places = torch.cat([group.positions for group in groups])
+    return torch.cat(values).index_select(0, places.argsort())
 
-    def per_set(self, values: list[Tensor]) -> Tensor:
-        """Put values of the sets, a tensor (b,) for each group, in their order."""
-        if not values:
-            return torch.zeros(0, device=self.device)
-        return torch.cat(values).index_select(0, self._sent(np.argsort(self.order)))
 
-    def per_item(self, values: list[Tensor]) -> Tensor:
-        """Put values of items, (b, width) for each group, one after the other."""
-        if not values:
-            return torch.zeros(0, device=self.device)
-        widths = np.concatenate([[part.shape[1]] * len(part) for part in values])
-        starts = np.empty_like(self.order)
-        starts[self.order] = np.cumsum(widths) - widths
-        firsts = np.cumsum(self.sizes) - self.sizes
-        place = np.arange(self.sizes.sum()) + np.repeat(starts - firsts, self.sizes)
-        flat = torch.cat([part.reshape(-1) for part in values])
-        return flat.index_select(0, self._sent(place))
-
-    def _sent(self, numbers: IntArray) -> Tensor:
-        return torch.from_numpy(numbers).to(self.device, non_blocking=True)
+def per_item(values: list[Tensor], groups: list[SizeGroup], n_items: int) -> Tensor:
+    """Put values (b, width) of the items of each group one after the other."""
+    if not values:
+        return torch.zeros(0)
+    places = [
+        group.index if group.mask is None else group.index.where(group.mask, n_items)
+        for group in groups
+    ]
+    flat, index = (torch.cat([x.flatten() for x in xs]) for xs in (values, places))
+    # Padding goes to one more place at the end.
+    return flat.new_zeros(n_items + 1).scatter(0, index, flat)[:n_items]
 
 
 def _checked_offsets(offsets: Any) -> IntArray:
