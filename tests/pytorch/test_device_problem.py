@@ -182,7 +182,8 @@ def test_evaluations_do_not_wait_for_the_device(device):
         at = Point.of(point, there.space, device, learned=True)
         with nothing_waits(device):
             for stack in there._stacks:
-                losses, _ = stack.batch.losses(*stack.process(at), there.loss.lam)
+                kernels, loss = stack.process(at), there.loss
+                losses, _ = kernels.losses(stack.batch.targets, loss.lam, loss.hinge)
                 losses.sum().backward()
 
 

@@ -96,10 +96,20 @@ def kernel_of(
     if low_rank is None:
         similarity = _similarity(kernel, batch)
         return lambda parameters: Kernels(similarity(parameters), jitter=jitter)
-    if isinstance(low_rank, int):
-        assert isinstance(kernel, Kinds)
-        return _LearnedKinds(kernel, batch).low_rank(jitter)
-    return _factored(batch, low_rank, jitter, learned=kernel.domain.size > 0)
+    if not isinstance(low_rank, int):
+        return _factored(batch, low_rank, jitter, learned=kernel.domain.size > 0)
+    assert isinstance(kernel, Kinds)
+    items, parts = _kinds(kernel, batch)
+
+    def by_features(added: Tensor) -> Kernels:
+        # S = (1 - ε) φ φᵀ + ε I, and its diagonal is one: the ridge, with the jitter,
+        # is (ε + jitter) / (1 - ε) times the diagonal of (1 - ε) φ φᵀ.
+        weight, bias, apart = parts(added)
+        features = (1.0 - apart).sqrt() * similarities.kind_roots(items, weight, bias)
+        ridge = (apart + jitter) / (1.0 - apart)
+        return Kernels(features, is_low_rank=True, jitter=ridge)
+
+    return by_features
 
 
 def _similarity(kernel: Kernel, batch: ExampleBatch) -> SimilarityOf:
@@ -111,7 +121,8 @@ def _similarity(kernel: Kernel, batch: ExampleBatch) -> SimilarityOf:
     if isinstance(kernel, WeightedSum):
         return _weighted(_base_matrices(kernel, batch), kernel.n_weights, batch)
     if isinstance(kernel, Kinds):
-        return _LearnedKinds(kernel, batch).similarity
+        items, parts = _kinds(kernel, batch)
+        return lambda added: similarities.kinds(items, *parts(added))
     assert isinstance(kernel, Metric)
     start = _sent(kernel.start(), batch)
     items = _checked(batch, kernel.block, start.shape[1])
@@ -175,11 +186,10 @@ def _weighted(
 def _check_finite(S: Tensor, batch: ExampleBatch) -> None:
     """Refuse similarities (K, B, N, N) with NaN or infinite entries."""
     for matrix in S:
-        fine = matrix.isfinite().flatten(1).all(dim=1)
-        if not bool(fine.all()):
-            number = int(torch.argmin(fine.to(torch.uint8)))
+        wrong = (~matrix.isfinite()).flatten(1).any(dim=1).nonzero()
+        if len(wrong):
             raise GroundSetError(
-                batch.examples[number].position,
+                batch.examples[int(wrong[0])].position,
                 "the similarity holds NaN or infinite values: the features are too "
                 "large for this kernel, or the kernel is at fault",
             )
@@ -193,9 +203,8 @@ def _base_matrices(kernel: WeightedSum, batch: ExampleBatch) -> Iterator[Tensor]
         plain = [items for items in features if items is not None]
         if len(plain) == len(ladders):
             for items, ladder in zip(plain, ladders.values(), strict=True):
-                yield from similarities.gaussians(
-                    items, ladder.tolist(), kernel.anchored
-                )
+                bandwidths = ladder.tolist()
+                yield from similarities.gaussians(items, bandwidths, kernel.anchored)
             yield from map(similarities.linear, plain if kernel.linear else ())
             return
     each = _by_set(kernel.matrices, batch)
@@ -204,7 +213,7 @@ def _base_matrices(kernel: WeightedSum, batch: ExampleBatch) -> Iterator[Tensor]
 
 
 def _by_set(function: Callable[[GroundSet], Any], batch: ExampleBatch) -> list[Any]:
-    """Return the results for every ground set, which errors name."""
+    """Call a function with every ground set; errors name its position."""
     found = []
     for example in batch.examples:
         with naming(example.position):
@@ -214,13 +223,13 @@ def _by_set(function: Callable[[GroundSet], Any], batch: ExampleBatch) -> list[A
 
 def _fixed_matrix(kernel: FixedKernel, batch: ExampleBatch) -> Tensor:
     """Return a fixed similarity, made on the device if it is one of the library's."""
-    is_gaussian = type(kernel) is Gaussian and kernel.approximation is None
-    if type(kernel) is Linear or is_gaussian:
-        assert isinstance(kernel, Linear | Gaussian)
+    if type(kernel) is Linear:
         items = _plain(batch, kernel.block)
-        if items is not None and isinstance(kernel, Linear):
+        if items is not None:
             return similarities.linear(items, kernel.normalize)
-        if items is not None and isinstance(kernel, Gaussian):
+    elif type(kernel) is Gaussian and kernel.approximation is None:
+        items = _plain(batch, kernel.block)
+        if items is not None:
             bandwidths = [kernel.bandwidth]
             return next(similarities.gaussians(items, bandwidths, kernel.anchored))
     return batch.matrices(_by_set(kernel.prepare, batch))
@@ -238,45 +247,22 @@ def _plain(batch: ExampleBatch, block: str | None) -> Tensor | None:
 # Learned features -----------------------------------------------------------------
 
 
-class _LearnedKinds:
-    """The features of items, and the parameters at the start."""
+def _kinds(
+    kernel: Kinds, batch: ExampleBatch
+) -> tuple[Tensor, Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]]:
+    """Return the items' features, and a function to ``W``, ``b`` and ``ε``."""
+    start = kernel.weights(np.zeros(kernel.domain.size))
+    weight, bias = (_sent(part, batch) for part in start)
+    center = _sent(kernel.center_, batch)
+    items = _checked(batch, kernel.block, len(center))
+    log_odds = log(kernel.apart / (1.0 - kernel.apart))
 
-    def __init__(self, kernel: Kinds, batch: ExampleBatch) -> None:
-        start = kernel.weights(np.zeros(kernel.domain.size))
-        self.weight, self.bias = (_sent(part, batch) for part in start)
-        center = _sent(kernel.center_, batch)
-        items = _checked(batch, kernel.block, len(center))
-        self.items = similarities.unit_rows(items - center)
-        self.log_odds = log(kernel.apart / (1.0 - kernel.apart))
+    def parts(added: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        in_weight, in_bias, in_odds = added.tensor_split([weight.numel(), -1])
+        apart = torch.sigmoid(log_odds + in_odds[0])
+        return weight + in_weight.view_as(weight), bias + in_bias, apart
 
-    def _at(self, added: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return ``W``, ``b`` and ``ε``."""
-        n_weights = self.weight.numel()
-        return (
-            self.weight + added[:n_weights].view_as(self.weight),
-            self.bias + added[n_weights:-1],
-            torch.sigmoid(self.log_odds + added[-1]),
-        )
-
-    def similarity(self, added: Tensor) -> Tensor:
-        """Return the similarity (B, N, N)."""
-        return similarities.kinds(self.items, *self._at(added))
-
-    def low_rank(self, jitter: float) -> KernelOf:
-        """Return the kernel by features.
-
-        ``S = (1 - ε) φ φᵀ + ε I``, and a diagonal of one: the ridge, with the jitter,
-        is ``(ε + jitter) / (1 - ε)`` times the diagonal of ``(1 - ε) φ φᵀ``.
-        """
-
-        def kernel(added: Tensor) -> Kernels:
-            weight, bias, apart = self._at(added)
-            roots = similarities.kind_roots(self.items, weight, bias)
-            features = (1.0 - apart).sqrt() * roots
-            ridge = (apart + jitter) / (1.0 - apart)
-            return Kernels(features, is_low_rank=True, jitter=ridge)
-
-        return kernel
+    return similarities.unit_rows(items - center), parts
 
 
 def _checked(batch: ExampleBatch, block: str | None, n_features: int) -> Tensor:
