@@ -28,11 +28,13 @@ def check_flag(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be True or False, got {value!r}")
 
 
-def check_count(name: str, value: Any) -> None:
-    """Refuse anything but a whole number of at least one."""
+def check_count(name: str, value: Any, least: int = 1) -> None:
+    """Refuse anything but a whole number of at least ``least``."""
     is_count = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
-    if not is_count or value < 1:
-        raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
+    if not is_count or value < least:
+        raise ValueError(
+            f"{name} must be a whole number of at least {least}, got {value!r}"
+        )
 
 
 def check_real(name: str, values: Any) -> None:

@@ -164,7 +164,7 @@ def test_marginal_kernels_whatever_the_qualities(spread, rank, device):
     dense = DenseResiduals(features @ features.mT, log_quality, None, 60)
     factored = FactoredResiduals(features, log_quality, None, rank, keep_columns=True)
     for residuals in (dense, factored):
-        mixture = mixture_of(roots_of(residuals, min(rank, 60), None).Q)
+        mixture = mixture_of(roots_of(residuals, min(rank, 60), None)[0])
         V, kept = mixture.vectors[0].cpu().numpy(), mixture.kept[0].cpu().numpy()
         np.testing.assert_allclose((V.T * kept) @ V, expected, rtol=0, atol=2e-13)
         # Those that are kept with some probability are orthonormal.

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import pairwise
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,8 @@ from torch import Generator, Tensor
 from variegate._validation import check_count, check_flag, check_number
 from variegate.torch.sampling import sample_elementary
 
-#: Batches of a stream for every batch of its pool.  The last batches of a stream are
-#: drawn from a pool that is running empty: these are one in so many.
+#: Batches of a stream for every batch of its pool: the share of batches that are drawn
+#: from a pool that is running empty is one over this.
 _LENGTH = 16
 
 #: Streams that are drawn from together.
@@ -34,8 +33,8 @@ _JITTER = 1e-6
 class DPPBatchSampler:
     r"""Batches of items that are unlike each other, for ``DataLoader(batch_sampler=)``.
 
-    Every item comes exactly once an epoch, and the time of an epoch is proportional to
-    the number of items.  Items are shuffled and cut into streams, and every stream has
+    Every item is drawn exactly once an epoch, whose time is proportional to the number
+    of items.  Items are shuffled and cut into streams, and every stream has
     a pool of ``pool`` batches.  A batch is an exact sample of ``batch_size`` items
     ``y`` of the pool with
 
@@ -61,18 +60,18 @@ class DPPBatchSampler:
         Whether to leave out the last items of the shuffle if they do not fill a batch.
         Otherwise the last batch of an epoch is smaller.
     seed : int, default=0
-        With the epoch it decides about everything.
+        Settles, with the epoch, all that is drawn.
     num_replicas, rank : int
         Split each epoch among processes: each draws from a share of its own.  Shares
         are of the same size; up to ``num_replicas - 1`` items are left out, others each
         epoch.
     device : str or torch.device, optional
-        Where batches are drawn: by default where the embeddings are.
+        Where batches are drawn; by default where the embeddings are.
 
     Attributes
     ----------
     epoch : int
-        The epoch that comes next, or that is under way.
+        The epoch that is under way, or the next one.
 
     Examples
     --------
@@ -102,8 +101,8 @@ class DPPBatchSampler:
         check_count("pool", pool)
         check_count("num_replicas", num_replicas)
         check_flag("drop_last", drop_last)
-        _check_from_zero("seed", seed)
-        _check_from_zero("rank", rank)
+        check_count("seed", seed, least=0)
+        check_count("rank", rank, least=0)
         if rank >= num_replicas:
             raise ValueError(f"rank must be below num_replicas={num_replicas}: {rank}")
         if bandwidth is not None:
@@ -132,12 +131,11 @@ class DPPBatchSampler:
         return whole + (not self.drop_last and whole * self.batch_size < self._share)
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the epoch that comes next.
+        """Set the next epoch, which otherwise follows the one before.
 
-        Without it one epoch follows another.  An epoch whose state was loaded resumes
-        where it was.
+        An epoch whose state was loaded resumes where it was.
         """
-        _check_from_zero("epoch", epoch)
+        check_count("epoch", epoch, least=0)
         if epoch != self.epoch:
             self.epoch, self._position, self._start = int(epoch), 0, 0
 
@@ -151,18 +149,18 @@ class DPPBatchSampler:
         self.epoch, self._position = self.epoch + 1, 0
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the progress of the epoch, in numbers.
+        """Return the settings and the progress of the epoch.
 
         ``"position"`` counts the batches that were asked for.  A DataLoader with
-        workers asks for some before they are used: put the number of batches used
-        there before saving.
+        workers asks for some before they are used: before saving, replace it by the
+        number of batches used.
         """
         return {**self._settings(), "epoch": self.epoch, "position": self._position}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Resume from a state: the next iteration gives the rest of the batches.
 
-        To get there, batches of no more than sixteen streams are drawn again.
+        Before it, at most the batches of sixteen streams are drawn again.
         """
         for name, value in self._settings().items():
             if state.get(name) != value:
@@ -171,7 +169,7 @@ class DPPBatchSampler:
                     f"this one has {value!r}"
                 )
         for name in ("epoch", "position"):
-            _check_from_zero(name, state.get(name))
+            check_count(name, state.get(name), least=0)
         if state["position"] > len(self):
             raise ValueError(
                 f"the state is at batch {state['position']} of {len(self)} an epoch"
@@ -199,30 +197,66 @@ class DPPBatchSampler:
             ]
             if edges[-1] > start:
                 skipped = max(start - edges[0], 0)
-                for place, batch in enumerate(self._segment(number, edges, batches)):
+                drawn = self._draw_together(number, edges, batches)
+                for place, batch in enumerate(drawn):
                     if place >= skipped:
                         yield batch.tolist()
         if start < len(self) and whole < len(self):
             yield order[whole * self.batch_size :].tolist()
 
-    def _segment(
+    def _draw_together(
         self, number: int, edges: list[int], batches: Tensor
     ) -> Iterator[Tensor]:
-        """Draw from the streams between some batches of the shuffle."""
+        """Draw from several streams, one batch of each in every round.
+
+        Streams lie between ``edges`` among the ``batches`` (n, batch_size) of the
+        shuffle; ``number`` counts the calls of an epoch.
+        """
         cuts = sorted(pairwise(edges), key=lambda cut: cut[0] - cut[1])
-        lengths = [b - a for a, b in cuts]
-        # What a shorter stream lacks is taken from its neighbours, and never used.
-        numbers = torch.tensor([a for a, _ in cuts])[:, None] + torch.arange(lengths[0])
+        lengths = torch.tensor([b - a for a, b in cuts])  # the longest first
+        longest = int(lengths[0])
+        # A shorter stream is filled up from its neighbours; that is never used.
+        numbers = torch.tensor([a for a, _ in cuts])[:, None] + torch.arange(longest)
         streams = batches[numbers.clamp(max=len(batches) - 1)]
         seed = self._seed_of(1 + self.rank, number)
-        stream = Generator(device=self.device).manual_seed(seed)
-        bandwidth = float(self.bandwidth or self._default_bandwidth)
-        yield from draw_batches(
-            streams, lengths, self._rows, self.pool, bandwidth, stream
-        )
+        generator = Generator(device=self.device).manual_seed(seed)
+        pool = min(self.pool, longest)
+        items = streams[:, :pool].flatten(1)
+        held = lengths[:, None] * self.batch_size > torch.arange(items.shape[1])
+        X = self._rows(items)
+        for turn in range(longest):
+            going = int((lengths > turn).sum())
+            items, held, X = items[:going], held[:going], X[:going]
+            if bool((held.sum(dim=1) == self.batch_size).all()):  # all that is left
+                places = held.nonzero()[:, 1].view(going, self.batch_size)
+            else:
+                places = self._draw_places(X, held.to(X.device), generator)
+            yield from items.gather(1, places)
+            held.scatter_(1, places, False)
+            coming = int((lengths > turn + pool).sum())
+            if coming:
+                new, places = streams[:coming, turn + pool], places[:coming]
+                items[:coming].scatter_(1, places, new)
+                held[:coming].scatter_(1, places, True)
+                which = torch.arange(coming)[:, None].to(X.device)
+                X[which, places.to(X.device)] = self._rows(new)
 
-    def _seed_of(self, *what: int) -> int:
-        sequence = np.random.SeedSequence([self.seed, self.epoch, *what])
+    def _draw_places(self, X: Tensor, held: Tensor, generator: Generator) -> Tensor:
+        """Draw from every pool (J, P, D), of which some places are held; on the CPU."""
+        X = X / float(self.bandwidth or self._default_bandwidth)
+        squares = X.square().sum(dim=2)
+        sums = squares[:, :, None] + squares[:, None]
+        distances = torch.baddbmm(sums, X, X.mT, alpha=-2)
+        S = distances.clamp_(min=0.0).neg_().exp_()
+        torch.diagonal(S, dim1=1, dim2=2).fill_(1.0 + _JITTER)
+        S = torch.where(held[:, :, None] & held[:, None, :], S, 0.0)
+        leading = torch.linalg.eigh(S).eigenvectors[:, :, -self.batch_size :].mT
+        leading = leading * held[:, None, :]
+        kept = held.new_ones(len(X), 1, self.batch_size)
+        return sample_elementary(leading, kept, generator)[:, 0].cpu()
+
+    def _seed_of(self, *use: int) -> int:
+        sequence = np.random.SeedSequence([self.seed, self.epoch, *use])
         return int(sequence.generate_state(1, np.uint64)[0] >> np.uint64(1))
 
     @cached_property
@@ -262,66 +296,3 @@ def _check_embeddings(embeddings: Any) -> None:
             "embeddings must hold real numbers, one row an item; got shape "
             f"{tuple(embeddings.shape)} of {embeddings.dtype}"
         )
-
-
-def _check_from_zero(name: str, value: Any) -> None:
-    is_whole = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
-    if not is_whole or value < 0:
-        raise ValueError(f"{name} must be a whole number of at least 0, got {value!r}")
-
-
-# Batches of streams, several streams at a time ------------------------------------
-
-
-def draw_batches(
-    streams: Tensor,
-    lengths: list[int],
-    rows: Callable[[Tensor], Tensor],
-    pool: int,
-    bandwidth: float,
-    generator: Generator,
-) -> Iterator[Tensor]:
-    """Yield the batches of several streams, one of each in every round.
-
-    ``streams`` (J, batches, batch_size) are item numbers on the CPU, ``lengths`` the
-    number of batches of each, the longest first; ``rows`` maps item numbers to vectors
-    (..., D) of double precision, and a pool holds ``pool`` batches.
-    """
-    n_streams, longest, batch_size = streams.shape
-    pool = min(pool, longest)
-    items = streams[:, :pool].reshape(n_streams, -1)
-    held = torch.tensor(lengths)[:, None] * batch_size > torch.arange(items.shape[1])
-    X = rows(items)
-    for number in range(longest):
-        going = sum(length > number for length in lengths)
-        items, held, X = items[:going], held[:going], X[:going]
-        if bool((held.sum(dim=1) == batch_size).all()):  # what is left is the batch
-            places = held.nonzero()[:, 1].view(going, batch_size)
-        else:
-            held_there = held.to(X.device)
-            places = _draw_places(X, held_there, batch_size, bandwidth, generator)
-        yield from items.gather(1, places)
-        held.scatter_(1, places, False)
-        coming = sum(length > number + pool for length in lengths)
-        if coming:
-            new = streams[:coming, number + pool]
-            which = torch.arange(coming)[:, None].to(X.device)
-            items[:coming].scatter_(1, places[:coming], new)
-            held[:coming].scatter_(1, places[:coming], True)
-            X[which, places[:coming].to(X.device)] = rows(new)
-
-
-def _draw_places(
-    X: Tensor, held: Tensor, batch_size: int, bandwidth: float, generator: Generator
-) -> Tensor:
-    """Draw from every pool (J, P, D), of which some places are held; on the CPU."""
-    X = X / bandwidth
-    squares = X.square().sum(dim=2)
-    distances = torch.baddbmm(squares[:, :, None] + squares[:, None], X, X.mT, alpha=-2)
-    S = distances.clamp_(min=0.0).neg_().exp_()
-    torch.diagonal(S, dim1=1, dim2=2).fill_(1.0 + _JITTER)
-    S = torch.where(held[:, :, None] & held[:, None, :], S, 0.0)
-    leading = torch.linalg.eigh(S).eigenvectors[:, :, -batch_size:].mT
-    leading = leading * held[:, None, :]
-    kept = held.new_ones(len(X), 1, batch_size)
-    return sample_elementary(leading, kept, generator)[:, 0].cpu()

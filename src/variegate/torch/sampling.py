@@ -67,13 +67,6 @@ _ROUNDING = 1e-12
 _BLOCK_ENTRIES = {"cuda": 2**24, "cpu": 2**20}
 
 
-class Roots(NamedTuple):
-    """Square roots of marginal kernels, ``K = QᵀQ``."""
-
-    Q: Tensor  # (B, R, N)
-    rank: Tensor  # (B,): the most items with a positive probability
-
-
 class ElementaryMixture(NamedTuple):
     """The probabilities of eigenvectors to be kept, and the eigenvectors."""
 
@@ -81,8 +74,8 @@ class ElementaryMixture(NamedTuple):
     vectors: Tensor  # (B, M, N): orthonormal rows, zero where ``kept`` is
 
 
-def roots_of(residuals: Residuals, rounds: int, k: int | None) -> Roots:
-    """Return square roots of the marginal kernels of a batch.
+def roots_of(residuals: Residuals, rounds: int, k: int | None) -> tuple[Tensor, Tensor]:
+    """Return roots ``Q`` (B, R, N) of marginal kernels, ``K = QᵀQ``, and ranks (B,).
 
     ``residuals`` are in double precision, keep their columns, and are advanced;
     ``rounds`` is the largest rank.  For ``k`` items ``L`` is multiplied by a number.
@@ -105,7 +98,7 @@ def roots_of(residuals: Residuals, rounds: int, k: int | None) -> Roots:
     M = torch.bmm(C, C.mT)
     torch.diagonal(M, dim1=1, dim2=2).add_(c * c)
     T = torch.linalg.cholesky_ex(M).L
-    return Roots(torch.linalg.solve_triangular(T, C, upper=False), rank)
+    return torch.linalg.solve_triangular(T, C, upper=False), rank
 
 
 def mixture_of(Q: Tensor) -> ElementaryMixture:
@@ -149,21 +142,15 @@ def draw(
     Item numbers are ascending, -1 after the last.  With ``k``, no set may have a
     smaller rank.
     """
-    n_sets, n_vectors, n_items = mixture.vectors.shape
     coins = _COINS[mixture.kept.device.type]
-    at_once = max(1, coins // max(n_vectors, n_items, 1))
+    at_once = max(1, coins // max(*mixture.vectors.shape[1:], 1))
     samples = min(n_samples, at_once)
-    sets = max(1, at_once // max(samples, 1))
+    sets = max(1, at_once // samples)
     drawn = []
-    for first in range(0, n_sets, sets):
-        part = slice(first, first + sets)
-        toss = _coins(mixture.kept[part], k, generator)
-        row = [
-            sample_elementary(
-                mixture.vectors[part], toss(min(samples, n_samples - start)), generator
-            )
-            for start in range(0, n_samples, samples)
-        ]
+    for kept, vectors in zip(*(part.split(sets) for part in mixture), strict=True):
+        toss = _coins(kept, k, generator)
+        counts = [min(samples, n_samples - i) for i in range(0, n_samples, samples)]
+        row = [sample_elementary(vectors, toss(n), generator) for n in counts]
         drawn.append(_joined(row, dim=1))
     return _joined(drawn, dim=0)
 
@@ -280,21 +267,9 @@ class _Samples:
     basis: Tensor  # (T, k + 1, k): of the span of the picks, zero after the last
     items: Tensor  # (T, k + 1): item numbers, -1 after the last
 
-    @classmethod
-    def begin(
-        cls, which: Tensor, rows: Tensor, cumulative: Tensor, sizes: Tensor
-    ) -> _Samples:
-        """Return samples without items, some of those that are to be drawn."""
-        k, n_samples = rows.shape[1], len(which)
-        counts = torch.zeros_like(which)
-        basis = cumulative.new_zeros(n_samples, k + 1, k)
-        items = torch.full((n_samples, k + 1), -1, device=rows.device)
-        given = (rows[which], cumulative[which], sizes[which])
-        return cls(which, *given, counts, basis, items)
-
     def of(self, which: Tensor) -> _Samples:
         """Return some of the samples, by their places."""
-        return _Samples(*(getattr(self, name)[which] for name in self.__dict__))
+        return _Samples(*(values[which] for values in vars(self).values()))
 
 
 def sample_elementary(
@@ -322,7 +297,15 @@ def sample_elementary(
     order = sizes.argsort(descending=True)
     while len(order) and (k := int(sizes[order[0]])):
         which = order[: max(1, entries // max(n_items, _MOST_PROPOSALS * k, k * k))]
-        block = _Samples.begin(which, rows[:, :k], cumulative, sizes)
+        block = _Samples(
+            which,
+            rows[which, :k],
+            cumulative[which],
+            sizes[which],
+            counts=torch.zeros_like(which),
+            basis=vectors.new_zeros(len(which), k + 1, k),
+            items=torch.full((len(which), k + 1), -1, device=which.device),
+        )
         for done in _draw(block, padded, generator):
             items[done.number, :k] = done.items[:, :k]
         order = order[len(which) :]
