@@ -161,8 +161,9 @@ def test_marginal_kernels_whatever_the_qualities(spread, rank, device):
     u = rng.uniform(-spread, spread, 60)
     expected = vg.LEnsemble.from_quality(F @ F.T, u).marginal_kernel()
     features, log_quality = (torch.as_tensor(x, device=device)[None] for x in (F, u))
-    dense = DenseResiduals(features @ features.mT, log_quality, None, 60)
-    factored = FactoredResiduals(features, log_quality, None, rank, keep_columns=True)
+    mask = torch.ones_like(log_quality, dtype=torch.bool)
+    dense = DenseResiduals(features @ features.mT, log_quality, mask, 60)
+    factored = FactoredResiduals(features, log_quality, mask, rank, keep_columns=True)
     for residuals in (dense, factored):
         mixture = mixture_of(roots_of(residuals, min(rank, 60), None)[0])
         V, kept = mixture.vectors[0].cpu().numpy(), mixture.kept[0].cpu().numpy()

@@ -20,21 +20,21 @@ from variegate.torch.inputs import Kernels
 from variegate.torch.sampling import draw, draw_in_turn, mixture_of, roots_of
 from variegate.torch.targets import exact
 
-#: Up to this many items, and samples of a set, a batch is drawn from item after item.
+#: Most items, and samples of a set, for a batch to be drawn from item after item.
 _ITEMS_IN_TURN = 128
 _SAMPLES_IN_TURN = 4
 
 
 class Subsets(NamedTuple):
-    """One subset of every set, or several.
+    """One or several subsets of every set.
 
     Attributes
     ----------
     items : tensor of shape (..., k)
-        Item numbers, padded with -1 after the last: what
-        :class:`variegate.torch.LargeMarginLoss` takes as targets.
+        Item numbers, padded with -1 after the last: targets for
+        :class:`variegate.torch.LargeMarginLoss`.
     sizes : tensor of shape (...)
-        How many items each has.
+        The number of items of each.
     """
 
     items: Tensor
@@ -112,12 +112,13 @@ _IMPOSSIBLE = (
 def _residuals(
     kernels: Kernels, dtype: torch.dtype, n_columns: int | None, **options: bool
 ) -> Residuals:
-    numbers = kernels.kernel[:1] if kernels.is_shared else kernels.kernel
+    kernel = kernels.kernel[:1] if kernels.is_shared else kernels.kernel
     u, mask = kernels.log_quality, kernels.mask
-    if mask is None:  # which says how many sets there are
-        shape = (kernels.n_sets, kernels.n_items)
-        mask = torch.ones((), dtype=torch.bool, device=kernels.device).expand(shape)
-    given = (numbers.to(dtype), None if u is None else u.to(dtype), mask, n_columns)
+    shape = kernels.kernel.shape[:2]
+    u = kernel.new_zeros(()).expand(shape) if u is None else u
+    if mask is None:
+        mask = kernel.new_ones((), dtype=torch.bool).expand(shape)
+    given = (kernel.to(dtype), u.to(dtype), mask, n_columns)
     if kernels.is_low_rank:
         return FactoredResiduals(*given, **options)
     return DenseResiduals(*given)
@@ -144,12 +145,9 @@ def _included(include: Tensor | None, kernels: Kernels) -> Tensor:
 
 
 def _check_k(k: Any, n_items: int) -> None:
-    """Refuse a number of items that no set has."""
-    if k is None:
-        return
-    if isinstance(k, bool) or not isinstance(k, Integral):
+    if k is not None and (isinstance(k, bool) or not isinstance(k, Integral)):
         raise ValueError(f"k must be a whole number, got {k!r}")
-    if not 0 <= int(k) <= n_items:
+    if k is not None and not 0 <= int(k) <= n_items:
         raise ValueError(f"k must be between 0 and {n_items} items, got {k}")
 
 

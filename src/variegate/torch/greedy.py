@@ -1,14 +1,14 @@
 """Greedy choice from a batch of kernels at once.
 
 The kernel of a set is ``L = diag(exp u) S diag(exp u)`` and ``S`` has a unit diagonal.
-The residual of an item is what is left of its one on the diagonal of ``S`` when the
-items taken so far have explained what they can: the next squared pivot of a Cholesky
-factorisation, which grows by a column an item (Chen et al., 2018).
+The residual of an item is its squared distance from the span of the items taken: the
+next squared pivot of a Cholesky factorisation of ``S``, which grows by a column an item
+(Chen et al., 2018).
 
-As in :mod:`variegate.decoding.greedy`, the item comes first that raises the probability
-most, while any does; with a budget, the most gain for its cost among the items that
-still fit.  Every round is a few operations on all sets, and a set that has ended waits
-for the others.
+As in :mod:`variegate.decoding.greedy`, the next item is the one that raises the
+probability most, while any does; with a budget, the one with the most gain for its cost
+among the items that still fit.  Every round is a few operations on all sets, and a set
+that has ended waits for the others.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from torch import Tensor
 
 from variegate.linalg.limits import RANK_TOLERANCE
 
-#: A residual up to this is rounding: the item lies in the span of those taken.
+#: A residual up to this is rounding: the item lies in the span of the items taken.
 TOLERANCE = {torch.float64: RANK_TOLERANCE, torch.float32: 1e-5}
 
-#: No kernel without negative eigenvalues leaves less than this of an item.
+#: A residual below this proves a negative eigenvalue of the kernel.
 LEAST = {torch.float64: -1e-6, torch.float32: -1e-3}
 
-#: Columns that there is room for at first, where their number is not known.
+#: Columns to set memory aside for at first, where their number is not known.
 FIRST_COLUMNS = 16
 
 #: Gains that differ by no more than this are equal.
 _TIE = {torch.float64: 1e-10, torch.float32: 1e-5}
 
-#: Rounds after which it is asked whether any set goes on, which waits for the device.
+#: Rounds between checks whether all sets have ended, which wait for the device.
 _ROUNDS_UNASKED = 16
 
 #: Costs add up with rounding; a budget is not broken by less than this share of it.
@@ -43,8 +43,9 @@ _BUDGET_ROUNDING = 1e-9
 class Residuals(ABC):
     """Residuals of ``B`` sets of ``N`` items.
 
-    ``squared_lengths`` (B, N) are the diagonal before it was scaled to one, and memory
-    is set aside for ``n_columns`` items that will be taken.
+    ``squared_lengths`` (B or 1, N) are the diagonal before it was scaled to one,
+    ``log_quality`` and ``mask`` are (B, N), and memory is set aside for ``n_columns``
+    items that will be taken.
     """
 
     _columns: Tensor
@@ -52,26 +53,17 @@ class Residuals(ABC):
     def __init__(
         self,
         squared_lengths: Tensor,
-        log_quality: Tensor | None,
-        mask: Tensor | None,
+        log_quality: Tensor,
+        mask: Tensor,
         n_columns: int | None,
     ) -> None:
-        present = squared_lengths > 0
         sound = torch.isfinite(squared_lengths) & (squared_lengths >= 0)
-        if log_quality is not None:
-            sound = sound & torch.isfinite(log_quality)
-        self._sound = (sound if mask is None else sound | ~mask).all(dim=1)
-        if mask is not None:
-            present = present & mask
-        if log_quality is not None:
-            shape = torch.broadcast_shapes(present.shape, log_quality.shape)
-            present = present.expand(shape)
+        self._sound = (sound & torch.isfinite(log_quality) | ~mask).all(dim=1)
+        present = (squared_lengths > 0) & mask
         safe = torch.where(present, squared_lengths, 1.0)
         self._over_length = torch.where(present, safe.rsqrt(), 0.0)
-        #: (B, N): ``2 u``, the logarithm of the diagonal of ``L``
-        self.twice_log_scale = safe.log()
-        if log_quality is not None:
-            self.twice_log_scale += 2.0 * torch.where(present, log_quality, 0.0)
+        #: (B, N): the logarithm of the diagonal of ``L``
+        self.twice_log_scale = safe.log() + 2.0 * log_quality.where(present, 0.0)
         #: (B, N): zero where there is not an item, or it was taken
         self.residual = present.to(safe.dtype, copy=True)
         self.tolerance = TOLERANCE[self.residual.dtype]
@@ -95,7 +87,7 @@ class Residuals(ABC):
         usable = (self.residual > self.tolerance) & active[:, None]
         pivot = self.residual.gather(1, item[:, None])
         column = self._column(item, torch.where(active[:, None], pivot, 1.0), active)
-        # What is in the span already keeps out of the way, rounding and all.
+        # Items in the span have entries of rounding, which must not add up.
         column = torch.where(usable, column, 0.0)
         if self._columns.shape[1]:
             self._columns = _with_room(self._columns, self.count)
@@ -140,9 +132,9 @@ class DenseResiduals(Residuals):
     def __init__(
         self,
         matrix: Tensor,
-        log_quality: Tensor | None,
-        mask: Tensor | None,
-        n_columns: int | None = None,
+        log_quality: Tensor,
+        mask: Tensor,
+        n_columns: int | None,
     ) -> None:
         diagonal = torch.diagonal(matrix, dim1=1, dim2=2)
         super().__init__(diagonal, log_quality, mask, n_columns)
@@ -170,9 +162,9 @@ class FactoredResiduals(Residuals):
     def __init__(
         self,
         features: Tensor,
-        log_quality: Tensor | None,
-        mask: Tensor | None,
-        n_columns: int | None = None,
+        log_quality: Tensor,
+        mask: Tensor,
+        n_columns: int | None,
         keep_columns: bool = False,
     ) -> None:
         squared = torch.linalg.vector_norm(features, dim=2).square()
@@ -190,7 +182,7 @@ class FactoredResiduals(Residuals):
         for _ in range(2):  # once more, to be orthogonal to rounding
             inner = torch.bmm(directions, new.unsqueeze(2))
             new = new - torch.bmm(inner.mT, directions).squeeze(1)
-        # A set that waits may go on: an item not taken must leave no trace.
+        # An item that is not taken must not change later rounds of its set.
         new = torch.nn.functional.normalize(new, dim=1)
         new = torch.where(active[:, None], new, 0.0)
         self._directions = _with_room(self._directions, self.count)
@@ -226,7 +218,7 @@ class Room:
 
     def score(self, gain: Tensor, count: int) -> Tensor:
         """Return gains for their cost, -inf where the rest of ``k`` would not fit."""
-        # Dividing a loss by its cost would favour dear items.
+        # Dividing a loss by its cost would favour expensive items.
         costs = self._costs.to(gain.dtype)
         score = torch.where(gain > 0, gain / costs, gain * costs)
         fits = self._totals(count) <= self._limit[:, None]
@@ -244,7 +236,7 @@ class Room:
         among = free & (number <= later + 1)
         before = torch.where(free & (number <= later), ranked, 0.0)
         with_one = torch.where(among, ranked, 0.0).sum(dim=1, keepdim=True)
-        # One of the cheapest is counted once, anything else comes on top of them.
+        # One of the cheapest is counted once; any other item is added to them.
         total = torch.where(among, with_one, before.sum(dim=1, keepdim=True) + ranked)
         return spent + torch.empty_like(total).scatter_(1, self._order, total)
 
@@ -266,9 +258,9 @@ def choose(
 ) -> tuple[Tensor, Tensor]:
     """Take up to ``rounds`` items from every set, the best first.
 
-    A set ends where no gain exceeds ``above``: 0 where the probability must rise.  Sets
-    that are ``open_ended`` may end long before ``rounds``: then it is asked, now and
-    then, whether all have, which waits for the device; otherwise nothing does.
+    A set ends where no gain exceeds ``above``: 0 where the probability must rise.  If
+    sets may end long before ``rounds`` (``open_ended``), every few rounds a check waits
+    for the device to see whether all have ended; otherwise nothing waits.
 
     Returns item numbers (B, rounds), -1 after the last, and their rises in
     log-probability, -inf after the last.
@@ -284,7 +276,7 @@ def choose(
         gain = residuals.gain()
         score = gain if room is None else room.score(gain, count)
         best = score.amax(dim=1, keepdim=True)
-        # Of all that are equal to rounding, the smallest number.
+        # The smallest number of all items with the same score, to rounding.
         item = (score >= best - tie).to(torch.uint8).argmax(dim=1)
         own = gain.gather(1, item[:, None]).squeeze(1)
         active = active & (best.squeeze(1) > -torch.inf) & (own > above)

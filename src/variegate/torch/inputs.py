@@ -197,24 +197,29 @@ def as_collection(
     ``name`` is the name of the subsets in messages; ``costs`` are ``false_positive``,
     ``false_negative`` and ``costs``.
     """
-    if subsets is not None and isinstance(subsets, Tensor):
-        _check_subsets(name, subsets)
     _check_tensors({**costs, name: subsets}, kernels.device)
-    given: Any = replace(kernels, subsets=subsets, **costs)
-    if offsets is not None:
-        return _ragged(given, offsets, name)
-    return _padded(given, name)
+    if subsets is not None and (subsets.is_floating_point() or subsets.is_complex()):
+        raise ValueError(
+            f"{name} must be boolean, or item numbers padded with -1; got "
+            f"{subsets.dtype}"
+        )
+    if subsets is not None and subsets.ndim not in (1, 2):
+        raise ValueError(
+            f"{name} has shape {tuple(subsets.shape)}, expected one row of items a set"
+        )
+    given = replace(kernels, subsets=subsets, **costs)
+    return _padded(given, name) if offsets is None else _ragged(given, offsets, name)
 
 
 def _check_tensors(tensors: Mapping[str, Any], device: torch.device) -> None:
-    """Refuse other things than tensors, and tensors on another device."""
-    for title, given in tensors.items():
-        if given is not None and not isinstance(given, Tensor):
-            raise ValueError(f"{title} must be a tensor, got {type(given).__name__}")
-        if given is not None and given.device != device:
-            raise ValueError(
-                f"{title} is on {given.device}, but the kernel on {device}"
-            )
+    """Refuse values other than tensors on the device of the kernel, or None."""
+    for name, given in tensors.items():
+        if given is None:
+            continue
+        if not isinstance(given, Tensor):
+            raise ValueError(f"{name} must be a tensor, got {type(given).__name__}")
+        if given.device != device:
+            raise ValueError(f"{name} is on {given.device}, but the kernel on {device}")
 
 
 def _padded(given: Kernels, name: str) -> Collection:
@@ -309,17 +314,4 @@ def _check_real(title: str, values: Any, others: str = "") -> None:
         found = getattr(values, "dtype", type(values).__name__)
         raise ValueError(
             f"{title} must be a tensor of real numbers{others}; got {found}"
-        )
-
-
-def _check_subsets(name: str, subsets: Tensor) -> None:
-    """Refuse subsets that are neither boolean nor item numbers."""
-    if subsets.is_floating_point() or subsets.is_complex():
-        raise ValueError(
-            f"{name} must be boolean, or item numbers padded with -1; got "
-            f"{subsets.dtype}"
-        )
-    if subsets.ndim not in (1, 2):
-        raise ValueError(
-            f"{name} has shape {tuple(subsets.shape)}, expected one row of items a set"
         )
