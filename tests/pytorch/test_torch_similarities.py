@@ -9,7 +9,7 @@ from torch import nn
 import variegate as vg
 import variegate.torch as vt
 from instances import KERNELS
-from variegate.torch import similarity_functions as similarities
+from variegate.torch import similarities
 
 #: The module of each kernel that has one.
 MODULES = {
@@ -83,9 +83,10 @@ def gradient_in_parameters(kernel, parameters, items, G):
     at = torch.tensor(parameters, device=items.device, requires_grad=True)
     if isinstance(kernel, vg.MultipleKernel):
         (bandwidths,) = kernel.bandwidths_.values()
-        S = similarities.multiple(
-            items, at, bandwidths, linear=kernel.linear, anchored=kernel.anchored
-        )
+        parts = [*similarities.gaussians(items, bandwidths, kernel.anchored)]
+        if kernel.linear:
+            parts.append(similarities.linear(items))
+        S = sum(weight * part for weight, part in zip(at, parts, strict=True))
     elif isinstance(kernel, vg.Metric):
         start = torch.from_numpy(kernel.directions_).to(items)
         S = similarities.metric(items, start + at.view_as(start))

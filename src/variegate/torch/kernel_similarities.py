@@ -33,7 +33,7 @@ from variegate.kernels.weighted import WeightedSum
 from variegate.learning.examples import Example
 from variegate.learning.factors import Factors, is_low_rank, low_rank_factors
 from variegate.learning.objective import impossible_item
-from variegate.torch import similarity_functions as similarities
+from variegate.torch import similarities
 from variegate.torch.batches import ExampleBatch
 from variegate.torch.inputs import Kernels
 

@@ -1,14 +1,20 @@
-"""Similarities as modules: the library's learned kernels, with gradients of PyTorch.
+"""Similarities of items on tensors: functions of their features, and modules.
 
-Each maps the features of items, (..., N, d), to their similarity (..., N, N), is that
-of a kernel of the library to rounding (``from_kernel``), and takes any module as an
-encoder in front.
+Each is that of a kernel of :mod:`variegate.kernels` to rounding, for the features (...,
+N, d) of any number of ground sets at once, and differentiable in features and
+parameters.  A module can be made from a fitted kernel (``from_kernel``), and takes any
+module as an encoder in front.
+
+Near-duplicates decide determinants, so distances are taken from differences, feature by
+feature, where that is affordable: an expansion into inner products would drown small
+ones in the rounding of large norms.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import reduce
 from math import log, sqrt
 from typing import Any, Self
 
@@ -17,17 +23,110 @@ from torch import Tensor, nn
 
 from variegate._validation import check_count, check_flag, check_number
 from variegate.kernels import Gaussian, Kernel, Kinds, Linear, Metric, MultipleKernel
-from variegate.torch.similarity_functions import (
-    kinds,
-    linear,
-    metric,
-    multiple,
-    unit_rows,
-)
+from variegate.kernels.gaussian import DIRECT_FEATURES
+
+
+def linear(features: Tensor, normalize: bool = False) -> Tensor:
+    """Return the inner products of items, or of items scaled to unit length."""
+    features = unit_rows(features) if normalize else features
+    return features @ features.mT
+
+
+def unit_rows(features: Tensor) -> Tensor:
+    """Return rows scaled to unit length; those of zeros stay."""
+    # By the largest entry first, so that no square overflows or underflows.
+    largest = features.detach().abs().amax(dim=-1, keepdim=True)
+    features = features / torch.where(largest > 0.0, largest, 1.0)
+    squared = (features * features).sum(dim=-1, keepdim=True)
+    # The root of a positive number, also where its slope is not wanted.
+    length = torch.where(squared > 0.0, squared, 1.0).sqrt()
+    return features / length
+
+
+class _SquaredDistances(torch.autograd.Function):
+    """``D_ij = ‖z_i - z_j‖²``, no array larger than ``D``.
+
+    With ``H = ∂f/∂D + (∂f/∂D)ᵀ``, ``∂f/∂z_i = 2 Σ_j H_ij (z_i - z_j)``.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, features: Tensor) -> Tensor:
+        ctx.save_for_backward(features)
+        *lead, n_items, n_features = features.shape
+        total = features.new_zeros(*lead, n_items, n_items)
+        apart = torch.empty_like(total)
+        for column in range(n_features):
+            values = features[..., column]
+            torch.sub(values[..., :, None], values[..., None, :], out=apart)
+            total.addcmul_(apart, apart)
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, slope: Tensor) -> Tensor:
+        (features,) = ctx.saved_tensors
+        both = slope + slope.mT
+        return 2.0 * (both.sum(dim=-1, keepdim=True) * features - both @ features)
+
+
+def squared_distances(features: Tensor) -> Tensor:
+    """Return ``‖φ_i - φ_j‖²`` with an exact zero diagonal.
+
+    Of more than 256 features by inner products of items that are centred first.
+    """
+    if features.shape[-1] <= DIRECT_FEATURES:
+        distances: Tensor = _SquaredDistances.apply(features)
+        return distances
+    centred = features - features.detach().mean(dim=-2, keepdim=True)
+    norms = (centred * centred).sum(dim=-1)
+    expanded = norms[..., :, None] + norms[..., None, :] - 2.0 * centred @ centred.mT
+    same = torch.eye(features.shape[-2], dtype=torch.bool, device=features.device)
+    return expanded.clamp(min=0.0).masked_fill(same, 0.0)
+
+
+def gaussians(
+    features: Tensor, bandwidths: Sequence[float], anchored: bool = False
+) -> Iterator[Tensor]:
+    """Yield the similarity of :class:`variegate.Gaussian` at each bandwidth."""
+    distances = squared_distances(features) if len(bandwidths) else features
+    norms = (features * features).sum(dim=-1)
+    for bandwidth in bandwidths:  # divides twice, so that no square overflows
+        if not anchored:
+            yield torch.exp(-distances / bandwidth / bandwidth)
+            continue
+        to_origin = torch.expm1(-norms / bandwidth / bandwidth)
+        between = torch.expm1(-distances / bandwidth / bandwidth)
+        both = to_origin[..., :, None] + to_origin[..., None, :]
+        yield 0.5 * bandwidth * bandwidth * (between - both)
+
+
+def kinds(features: Tensor, weight: Tensor, bias: Tensor, apart: Tensor) -> Tensor:
+    """Return the similarity of :class:`variegate.Kinds`.
+
+    Of features that are centred and of unit length, with ``W`` (n_kinds, d), ``b`` and
+    ``ε``.
+    """
+    roots = kind_roots(features, weight, bias)
+    S = (1.0 - apart) * (roots @ roots.mT)
+    same = torch.eye(S.shape[-1], dtype=torch.bool, device=S.device)
+    return S.masked_fill(same, 1.0)
+
+
+def kind_roots(features: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """Return the roots (..., N, n_kinds) of the probabilities to be of each kind."""
+    # By the logarithm, so that small ones keep a finite slope.
+    return torch.exp(0.5 * torch.log_softmax(features @ weight.T + bias, dim=-1))
+
+
+def metric(features: Tensor, weight: Tensor) -> Tensor:
+    """Return the similarity of :class:`variegate.Metric`, with ``W`` (rank, d)."""
+    return torch.exp(-0.5 * squared_distances(features @ weight.T))
+
+
+# Modules ------------------------------------------------------------------------
 
 
 class _Similarity(nn.Module):
-    """A similarity of what an encoder, if there is one, makes of features."""
+    """A similarity of features, or of their encoding by a module."""
 
     def __init__(self, encoder: nn.Module | None) -> None:
         super().__init__()
@@ -174,12 +273,14 @@ class GaussianSimilarity(_Similarity):
         return squares / squares.sum()
 
     def _of(self, items: Tensor) -> Tensor:
-        how = {"linear": self.linear, "anchored": self.anchored}
-        return multiple(items, self.weights, self.bandwidths, **how)
+        parts = list(gaussians(items, self.bandwidths, self.anchored))
+        if self.linear:
+            parts.append(linear(items))
+        return reduce(torch.add, map(torch.mul, self.weights, parts))
 
 
 class KindsSimilarity(_Similarity):
-    r"""Two items are alike as surely as they are of the same learned kind.
+    r"""Similarity of items by the probabilities of learned kinds.
 
     .. math:: p_i = \mathrm{softmax}(W x_i + b), \qquad
         S_{ij} = (1 - \varepsilon) \sum_k \sqrt{p_{ik}\, p_{jk}}
@@ -191,11 +292,11 @@ class KindsSimilarity(_Similarity):
     Parameters
     ----------
     n_features : int
-        Of an item, as it comes out of the encoder.
+        Of an item, after the encoder.
     n_kinds : int, default=16
     sharpness : float, default=5.0
-        How sure an item is of its kind at the start, where kinds are directions drawn
-        at random.
+        How clearly items belong to a kind at the start, where kinds are directions
+        drawn at random.
     apart : float, default=0.05
         ``ε`` at the start, between 0 and 1.
     encoder : module, optional
@@ -237,15 +338,14 @@ class KindsSimilarity(_Similarity):
     ) -> Self:
         """Return the similarity of a fitted :class:`variegate.Kinds`.
 
-        At ``parameters`` (``kernel_parameters_`` of a model; by default those that it
-        starts from), in double precision.
+        At ``parameters`` (``kernel_parameters_`` of a model; by default the start of
+        learning), in double precision.
         """
         _check_kernel(kernel, Kinds)
         given = _parameters_of(kernel, parameters).numpy()
         weight, bias = kernel.weights(given)
-        made = cls(
-            weight.shape[1], len(weight), kernel.sharpness, kernel.apart, encoder
-        )
+        settings = (kernel.sharpness, kernel.apart, encoder)
+        made = cls(weight.shape[1], len(weight), *settings)
         odds = log(kernel.apart / (1.0 - kernel.apart)) + float(given[-1])
         center = torch.from_numpy(kernel.center_)
         return made._with(center=center, weight=weight, bias=bias, log_odds=odds)
@@ -265,7 +365,7 @@ class MetricSimilarity(_Similarity):
     Parameters
     ----------
     n_features : int
-        Of an item, as it comes out of the encoder.
+        Of an item, after the encoder.
     rank : int, default=16
         The number of directions.
     encoder : module, optional
@@ -312,7 +412,7 @@ def _check_kernel(kernel: Any, *expected: type[Kernel]) -> None:
 
 
 def _parameters_of(kernel: Kernel, parameters: Any) -> Tensor:
-    """Return parameters of a kernel, those that it starts from if none are given."""
+    """Return parameters of a kernel; by default the start of learning."""
     domain = kernel.domain
     if parameters is None:
         return torch.from_numpy(domain.center())
