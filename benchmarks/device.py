@@ -125,15 +125,15 @@ def parts(problem, point):
 
 def pieces(stack, at):
     """Return the work of an evaluation: three pieces, and all of it with gradient."""
-    kernel, u = stack.process(at)
+    targets, kernels = stack.batch.targets, stack.process(at)
 
     def gradient():
-        stack.batch.losses(*stack.process(at), 1.0)[0].sum().backward()
+        stack.process(at).losses(targets, 1.0)[0].sum().backward()
 
     return {
         "qualities": partial(weighted_sum, at.theta, stack.quality),
         "similarity": partial(stack.kernel, at.kernel),
-        "loss": partial(stack.batch.losses, kernel, u, 1.0),
+        "loss": partial(kernels.losses, targets, 1.0),
         "gradient": gradient,
     }
 

@@ -62,8 +62,7 @@ class Stack:
     def __init__(
         self, batch: ExampleBatch, kernel: KernelOf, center: FloatArray
     ) -> None:
-        self.batch = batch
-        self.kernel = kernel
+        self.batch, self.kernel = batch, kernel
         rows = np.concatenate([each.ground_set.quality for each in batch.examples])
         self.quality = batch.features([rows - center]).flatten(0, 1).T.contiguous()
 
@@ -77,7 +76,7 @@ class Stack:
 class DeviceProblem(LearningProblem):
     """The objective of a :class:`~variegate.learning.problem.TrainingProblem`.
 
-    With its parameters, ``device``, a name of PyTorch, and a kernel that
+    It has the same parameters and ``device``, a name of PyTorch; the kernel is one that
     :func:`~variegate.torch.kernel_similarities.check_kernel` accepts.
     """
 
@@ -130,13 +129,12 @@ class DeviceProblem(LearningProblem):
         """Return the mean of the expected F-scores, as ``TrainingProblem`` does."""
         at = Point.of(flat, self.space, self.device)
         found = [stack.batch.expected_f(stack.process(at)) for stack in self._stacks]
-        failures = [~definite * NOT_DEFINITE for _, definite in found]
-        if any(bool(failed.any()) for failed in failures):
-            raise self._infeasible(failures)
+        if not all(bool(definite.all()) for _, definite in found):
+            raise self._infeasible([~one * NOT_DEFINITE for _, one in found])
         return float(sum(score.sum() for score, _ in found)) / self.n_sets
 
     def _infeasible(self, failures: Sequence[Tensor]) -> InfeasibleError:
-        """Return the error for the first of the ground sets that failed."""
+        """Return the error for the first ground set that failed."""
         found = [
             (stack.batch.examples[number].position, int(failed[number]))
             for stack, failed in zip(self._stacks, failures, strict=True)
@@ -154,8 +152,8 @@ def _named_memory_errors(device: str) -> Iterator[None]:
         yield
     except torch.OutOfMemoryError as error:
         raise MemoryError(
-            f"the memory of {device!r} is not enough for these ground sets and what is "
-            'held of them: learn in batches (solver="minibatch"), with fewer '
+            f"the memory of {device!r} is not enough for these ground sets and their "
+            'similarities: learn in batches (solver="minibatch"), with fewer '
             "similarities, or leave device out"
         ) from error
 
@@ -168,13 +166,14 @@ def _together(
     Sizes are near each other; factors, if there are any, have the same columns.
     """
     sizes = np.array([len(example.ground_set) for example in examples])
-    low_rank: dict[int, Factors | int] = {}
-    for place in np.flatnonzero(sizes >= FEWEST_FACTORED).tolist():
-        found = low_rank_of(kernel, examples[place])
-        if found is not None:
-            low_rank[place] = found
     dense = np.ones(len(sizes), dtype=bool)
-    dense[list(low_rank)] = False
+    by_columns: dict[Any, dict[int, Factors | int]] = defaultdict(dict)
+    for place in np.flatnonzero(sizes >= FEWEST_FACTORED).tolist():
+        form = low_rank_of(kernel, examples[place])
+        if form is not None:
+            dense[place] = False
+            columns = form if isinstance(form, int) else tuple(form.owner.tolist())
+            by_columns[columns][place] = form
     n = (sizes * dense).max(initial=0)
     if n > MAX_MATRIX:
         raise GroundSetError(
@@ -185,13 +184,9 @@ def _together(
         )
     for places in size_groups(sizes, np.flatnonzero(dense), device):
         yield places, None
-    by_columns: dict[tuple[int, ...] | int, list[int]] = defaultdict(list)
-    for place, one in low_rank.items():
-        kind = one if isinstance(one, int) else tuple(one.owner.tolist())
-        by_columns[kind].append(place)
-    for kind, alike in by_columns.items():
-        n_columns = kind if isinstance(kind, int) else len(kind)
-        for places in size_groups(sizes, np.array(alike), device, n_columns):
-            forms = [low_rank[place] for place in places.tolist()]
-            factors = [form for form in forms if isinstance(form, Factors)]
+    for columns, forms in by_columns.items():
+        n_columns = columns if isinstance(columns, int) else len(columns)
+        for places in size_groups(sizes, np.array(list(forms)), device, n_columns):
+            chosen = [forms[place] for place in places.tolist()]
+            factors = [form for form in chosen if isinstance(form, Factors)]
             yield places, factors or n_columns

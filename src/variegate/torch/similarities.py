@@ -1,13 +1,10 @@
 """Similarities of items on tensors: functions of their features, and modules.
 
-Each is that of a kernel of :mod:`variegate.kernels` to rounding, for the features (...,
-N, d) of any number of ground sets at once, and differentiable in features and
-parameters.  A module can be made from a fitted kernel (``from_kernel``), and takes any
-module as an encoder in front.
+Each is that of a kernel of :mod:`variegate.kernels` to rounding, for features (..., N,
+d) of any number of ground sets, and differentiable in features and parameters.
 
-Near-duplicates decide determinants, so distances are taken from differences, feature by
-feature, where that is affordable: an expansion into inner products would drown small
-ones in the rounding of large norms.
+Near-duplicates decide determinants, so where it is affordable distances are taken from
+differences: inner products would drown small ones in the rounding of large norms.
 """
 
 from __future__ import annotations
@@ -38,16 +35,12 @@ def unit_rows(features: Tensor) -> Tensor:
     largest = features.detach().abs().amax(dim=-1, keepdim=True)
     features = features / torch.where(largest > 0.0, largest, 1.0)
     squared = (features * features).sum(dim=-1, keepdim=True)
-    # The root of a positive number, also where its slope is not wanted.
-    length = torch.where(squared > 0.0, squared, 1.0).sqrt()
-    return features / length
+    # The slope of the root of zero would be infinite.
+    return features / torch.where(squared > 0.0, squared, 1.0).sqrt()
 
 
 class _SquaredDistances(torch.autograd.Function):
-    """``D_ij = ‖z_i - z_j‖²``, no array larger than ``D``.
-
-    With ``H = ∂f/∂D + (∂f/∂D)ᵀ``, ``∂f/∂z_i = 2 Σ_j H_ij (z_i - z_j)``.
-    """
+    """``D_ij = ‖z_i - z_j‖²``, no array larger than ``D``."""
 
     @staticmethod
     def forward(ctx: Any, features: Tensor) -> Tensor:
@@ -63,19 +56,17 @@ class _SquaredDistances(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, slope: Tensor) -> Tensor:
-        (features,) = ctx.saved_tensors
+        (features,) = ctx.saved_tensors  # ∂f/∂z_i = 2 Σ_j both_ij (z_i - z_j)
         both = slope + slope.mT
         return 2.0 * (both.sum(dim=-1, keepdim=True) * features - both @ features)
 
 
 def squared_distances(features: Tensor) -> Tensor:
-    """Return ``‖φ_i - φ_j‖²`` with an exact zero diagonal.
-
-    Of more than 256 features by inner products of items that are centred first.
-    """
+    """Return ``‖φ_i - φ_j‖²`` with an exact zero diagonal."""
     if features.shape[-1] <= DIRECT_FEATURES:
         distances: Tensor = _SquaredDistances.apply(features)
         return distances
+    # By inner products, of centred items so that norms are small.
     centred = features - features.detach().mean(dim=-2, keepdim=True)
     norms = (centred * centred).sum(dim=-1)
     expanded = norms[..., :, None] + norms[..., None, :] - 2.0 * centred @ centred.mT
@@ -89,22 +80,18 @@ def gaussians(
     """Yield the similarity of :class:`variegate.Gaussian` at each bandwidth."""
     distances = squared_distances(features) if len(bandwidths) else features
     norms = (features * features).sum(dim=-1)
-    for bandwidth in bandwidths:  # divides twice, so that no square overflows
+    for width in bandwidths:  # divides twice, so that no square overflows
         if not anchored:
-            yield torch.exp(-distances / bandwidth / bandwidth)
+            yield torch.exp(-distances / width / width)
             continue
-        to_origin = torch.expm1(-norms / bandwidth / bandwidth)
-        between = torch.expm1(-distances / bandwidth / bandwidth)
+        to_origin = torch.expm1(-norms / width / width)
+        between = torch.expm1(-distances / width / width)
         both = to_origin[..., :, None] + to_origin[..., None, :]
-        yield 0.5 * bandwidth * bandwidth * (between - both)
+        yield 0.5 * width * width * (between - both)
 
 
 def kinds(features: Tensor, weight: Tensor, bias: Tensor, apart: Tensor) -> Tensor:
-    """Return the similarity of :class:`variegate.Kinds`.
-
-    Of features that are centred and of unit length, with ``W`` (n_kinds, d), ``b`` and
-    ``ε``.
-    """
+    """Return the similarity of :class:`variegate.Kinds` of centred unit rows."""
     roots = kind_roots(features, weight, bias)
     S = (1.0 - apart) * (roots @ roots.mT)
     same = torch.eye(S.shape[-1], dtype=torch.bool, device=S.device)
@@ -112,8 +99,8 @@ def kinds(features: Tensor, weight: Tensor, bias: Tensor, apart: Tensor) -> Tens
 
 
 def kind_roots(features: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """Return the roots (..., N, n_kinds) of the probabilities to be of each kind."""
-    # By the logarithm, so that small ones keep a finite slope.
+    """Return the roots (..., N, n_kinds) of the probabilities of each kind."""
+    # By the logarithm, so that small probabilities keep a finite slope.
     return torch.exp(0.5 * torch.log_softmax(features @ weight.T + bias, dim=-1))
 
 
@@ -122,12 +109,7 @@ def metric(features: Tensor, weight: Tensor) -> Tensor:
     return torch.exp(-0.5 * squared_distances(features @ weight.T))
 
 
-# Modules ------------------------------------------------------------------------
-
-
 class _Similarity(nn.Module):
-    """A similarity of features, or of their encoding by a module."""
-
     def __init__(self, encoder: nn.Module | None) -> None:
         super().__init__()
         if encoder is not None and not isinstance(encoder, nn.Module):
@@ -139,14 +121,12 @@ class _Similarity(nn.Module):
         return self._of(features if self.encoder is None else self.encoder(features))
 
     @abstractmethod
-    def _of(self, items: Tensor) -> Tensor:
-        """Return the similarity of encoded items."""
+    def _of(self, items: Tensor) -> Tensor: ...
 
     def _with(self, **values: Any) -> Self:
         """Fill parameters and buffers, in double precision."""
-        self.double()
-        for name, value in values.items():
-            getattr(self, name).data.copy_(torch.as_tensor(value, dtype=torch.float64))
+        double = {k: torch.as_tensor(v, dtype=torch.float64) for k, v in values.items()}
+        self.double().load_state_dict(double, strict=False)
         return self
 
 
@@ -210,8 +190,7 @@ class GaussianSimilarity(_Similarity):
     --------
     >>> import torch
     >>> import variegate.torch as vt
-    >>> encoder = torch.nn.Linear(16, 4)
-    >>> similarity = vt.GaussianSimilarity([0.5, 1.0, 2.0], encoder=encoder)
+    >>> similarity = vt.GaussianSimilarity([0.5, 2.0], encoder=torch.nn.Linear(16, 4))
     >>> similarity(torch.randn(8, 10, 16)).shape  # eight ground sets of ten items
     torch.Size([8, 10, 10])
     """
@@ -244,9 +223,9 @@ class GaussianSimilarity(_Similarity):
     ) -> Self:
         """Return the similarity of a fitted kernel, in double precision.
 
-        Of a :class:`variegate.Gaussian`, or of a :class:`variegate.MultipleKernel` with
-        the weights ``parameters`` (``kernel_parameters_`` of a model; by default equal
-        ones), if it does not approximate and reads one block of features.
+        A :class:`variegate.Gaussian`, or a :class:`variegate.MultipleKernel` of one
+        block with the weights ``parameters`` (``kernel_parameters_`` of a model; by
+        default equal ones), without an approximation.
         """
         _check_kernel(kernel, MultipleKernel, Gaussian)
         if kernel.approximation is not None:
@@ -257,12 +236,12 @@ class GaussianSimilarity(_Similarity):
         if isinstance(kernel, Gaussian):
             kernel.check()
             return cls([kernel.bandwidth], False, kernel.anchored, encoder)._with()
-        settled = kernel._settled()
-        if len(settled) != 1:
+        ladders = kernel._settled()
+        if len(ladders) != 1:
             raise ValueError(
-                f"the kernel reads the blocks {list(settled)}: make a module for each"
+                f"the kernel reads the blocks {list(ladders)}: make a module for each"
             )
-        (bandwidths,) = settled.values()
+        (bandwidths,) = ladders.values()
         made = cls(bandwidths.tolist(), bool(kernel.linear), kernel.anchored, encoder)
         return made._with(roots=_parameters_of(kernel, parameters).sqrt())
 
@@ -344,11 +323,11 @@ class KindsSimilarity(_Similarity):
         _check_kernel(kernel, Kinds)
         given = _parameters_of(kernel, parameters).numpy()
         weight, bias = kernel.weights(given)
-        settings = (kernel.sharpness, kernel.apart, encoder)
-        made = cls(weight.shape[1], len(weight), *settings)
+        n_kinds, n_features = weight.shape
+        made = cls(n_features, n_kinds, kernel.sharpness, kernel.apart, encoder)
         odds = log(kernel.apart / (1.0 - kernel.apart)) + float(given[-1])
-        center = torch.from_numpy(kernel.center_)
-        return made._with(center=center, weight=weight, bias=bias, log_odds=odds)
+        values = {"weight": weight, "bias": bias, "log_odds": odds}
+        return made._with(center=kernel.center_, **values)
 
     def _of(self, items: Tensor) -> Tensor:
         items = unit_rows(items - self.center)
@@ -393,10 +372,7 @@ class MetricSimilarity(_Similarity):
     def from_kernel(
         cls, kernel: Metric, parameters: Any = None, encoder: nn.Module | None = None
     ) -> Self:
-        """Return the similarity of a fitted :class:`variegate.Metric`.
-
-        In double precision, at ``parameters`` as for :class:`KindsSimilarity`.
-        """
+        """Return the similarity of a :class:`variegate.Metric`, as of ``Kinds``."""
         _check_kernel(kernel, Metric)
         weight = kernel.weights(_parameters_of(kernel, parameters).numpy())
         return cls(weight.shape[1], len(weight), encoder)._with(weight=weight)
@@ -412,7 +388,6 @@ def _check_kernel(kernel: Any, *expected: type[Kernel]) -> None:
 
 
 def _parameters_of(kernel: Kernel, parameters: Any) -> Tensor:
-    """Return parameters of a kernel; by default the start of learning."""
     domain = kernel.domain
     if parameters is None:
         return torch.from_numpy(domain.center())

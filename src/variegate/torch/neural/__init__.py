@@ -373,7 +373,7 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
     @torch.no_grad()
     def _log_quality(self, features: FloatArray) -> FloatArray:
         network = self._ready()
-        u = network.log_quality(network.quality_input(features))
+        u = network.log_quality(network.inputs(features, of_quality=True))
         return np.asarray(u.cpu().numpy(), dtype=np.float64)
 
     def _ready(self) -> DPPNetwork:

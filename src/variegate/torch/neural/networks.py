@@ -34,10 +34,7 @@ _FURTHEST = 5.0
 
 
 class Perceptron(nn.Module):
-    """A linear map, plus one hidden layer with layer normalization.
-
-    The normalization forgets how large an item is, which the linear map does not.
-    """
+    """A linear map, which sees the norm of an item, plus a layer that normalizes it."""
 
     def __init__(self, n_features: int, n_hidden: int, n_outputs: int) -> None:
         super().__init__()
@@ -54,7 +51,7 @@ class Perceptron(nn.Module):
         return self.linear(features) + self.hidden(features)
 
     def start_at_zero(self) -> Perceptron:
-        """Return it with all outputs 0, from where learning is gentle."""
+        """Make all outputs 0 at the start of learning."""
         for layer in (self.linear, self.hidden[-1]):
             nn.init.zeros_(layer.weight)
             nn.init.zeros_(layer.bias)
@@ -71,7 +68,7 @@ class Features:
 
     @classmethod
     def of(cls, ground_set: GroundSet) -> Features:
-        """Return the features of a ground set."""
+        """Describe the features of a ground set."""
         sizes = {name: int(block.shape[1]) for name, block in ground_set.blocks.items()}
         return cls(ground_set.n_features, sizes)
 
@@ -81,10 +78,7 @@ class Features:
         return sum(self.blocks.values())
 
     def check(self, ground_set: GroundSet) -> None:
-        """Refuse a ground set with other features.
-
-        Where there is one block, its name does not matter.
-        """
+        """Refuse a ground set with other features; a single block may have any name."""
         if ground_set.n_features != self.n_quality:
             raise ValueError(
                 f"it has {ground_set.n_features} quality features, but the model was "
@@ -146,12 +140,12 @@ class _Scale(nn.Module):
 
 
 class DPPNetwork(nn.Module):
-    """Log-qualities and similarities of ground sets.
+    """Log-qualities and similarities of ground sets, by three modules.
 
-    Modules from quality features (n, d) to (n,) or (n, 1), from similarity features (n,
-    p) to embeddings (n, D), and from embeddings (B, N, D) to similarities (B, N, N).
-    The first two work in the precision of their weights; their results are made double,
-    as determinants of near copies need it.
+    From quality features (n, d) to (n,) or (n, 1), from similarity features (n, p) to
+    embeddings (n, D), and from embeddings (B, N, D) to similarities (B, N, N).  The
+    first two work in the precision of their weights; their results are made double, for
+    the determinants of near copies.
     """
 
     def __init__(
@@ -172,7 +166,7 @@ class DPPNetwork(nn.Module):
         self.similarity_scale = _Scale(features.n_similarity) if standardize else None
 
     def settle(self, quality: FloatArray, similarity: FloatArray, share: float) -> None:
-        """Start from the scale of training items, of which a share is wanted."""
+        """Set scales from training items, and the intercept for a share of wanted."""
         if self.quality_scale is not None and self.similarity_scale is not None:
             self.quality_scale.settle(quality)
             self.similarity_scale.settle(similarity)
@@ -181,16 +175,14 @@ class DPPNetwork(nn.Module):
         with torch.no_grad():
             self.intercept.fill_(0.5 * float(np.log(share / (1.0 - share))))
 
-    def quality_input(self, X: FloatArray) -> Tensor:
-        """Return quality features as the network takes them, on its device."""
-        return self._input(X, self.quality, self.quality_scale)
-
-    def encoder_input(self, X: FloatArray) -> Tensor:
-        """Return similarity features as the network takes them, on its device."""
-        return self._input(X, self.encoder, self.similarity_scale)
-
     @torch.no_grad()
-    def _input(self, X: FloatArray, module: nn.Module, scale: _Scale | None) -> Tensor:
+    def inputs(self, X: FloatArray, *, of_quality: bool) -> Tensor:
+        """Return features scaled, on the device and in the precision of their module.
+
+        Those of quality, or of similarity.
+        """
+        module = self.quality if of_quality else self.encoder
+        scale = self.quality_scale if of_quality else self.similarity_scale
         numbers = torch.tensor(X, device=self.intercept.device)
         return _fitting(module, numbers if scale is None else scale(numbers))
 
@@ -203,7 +195,7 @@ class DPPNetwork(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """Return log-qualities (B, N) and similarities (B, N, N) of a batch.
 
-        Of the features (n, d), (n, p) of all its items.
+        Features (n, d) and (n, p) are of all its items.
         """
         u = self.log_quality(quality)
         embedding = self.encoder(similarity).double()
@@ -226,22 +218,21 @@ class Items:
         quality, similarity = network.features.joined(examples)
         sizes = np.array([len(example.ground_set) for example in examples])
         rows = np.split(np.arange(len(quality)), np.cumsum(sizes)[:-1])
-        inputs = network.quality_input(quality), network.encoder_input(similarity)
-        return cls(*inputs, examples, sizes, rows)
+        u_inputs = network.inputs(quality, of_quality=True)
+        S_inputs = network.inputs(similarity, of_quality=False)
+        return cls(u_inputs, S_inputs, examples, sizes, rows)
 
     def __len__(self) -> int:
         return len(self.examples)
 
     def batch(self, numbers: IntArray) -> tuple[Tensor, Tensor, ExampleBatch]:
-        """Return the input of the network for the ground sets with these numbers."""
+        """Return the arguments of the network for the ground sets of these numbers."""
         device = self.quality.device
-        rows = np.concatenate([self.rows[number] for number in numbers])
-        taken = torch.from_numpy(rows).to(device, non_blocking=True)
-        return (
-            self.quality.index_select(0, taken),
-            self.similarity.index_select(0, taken),
-            ExampleBatch.of([self.examples[number] for number in numbers], device),
-        )
+        rows = torch.from_numpy(np.concatenate([self.rows[i] for i in numbers]))
+        rows = rows.to(device, non_blocking=True)
+        batch = ExampleBatch.of([self.examples[i] for i in numbers], device)
+        quality, similarity = self.quality, self.similarity
+        return quality.index_select(0, rows), similarity.index_select(0, rows), batch
 
 
 def _fitting(module: nn.Module, numbers: Tensor) -> Tensor:
@@ -273,7 +264,7 @@ def make_network(features: Features, model: NeuralDPP, seed: int = 0) -> DPPNetw
 
     Without an encoder, a similarity that is given sees the features themselves.
     """
-    # Copies on the CPU, where networks are tried, wherever the modules are.
+    # Copies on the CPU, where networks are tried.
     given = (copy.deepcopy(getattr(model, role)) for role in ROLES)
     quality, encoder, similarity = (m if m is None else m.cpu() for m in given)
     with reproducible(seed, torch.device("cpu")):
@@ -282,13 +273,13 @@ def make_network(features: Features, model: NeuralDPP, seed: int = 0) -> DPPNetw
         if encoder is None and similarity is not None:
             encoder = nn.Identity()
         elif encoder is None:
-            n_inputs = features.n_similarity
-            encoder = Perceptron(n_inputs, model.n_hidden, model.n_embedding)
+            sizes = (features.n_similarity, model.n_hidden, model.n_embedding)
+            encoder = Perceptron(*sizes)
         if similarity is None:
             n_embedding = _n_embedding(encoder, features.n_similarity)
             similarity = KindsSimilarity(n_embedding, model.n_kinds)
-        standardize = model.standardize
-        network = DPPNetwork(features, quality, encoder, similarity, standardize)
+        modules = (quality, encoder, similarity)
+        network = DPPNetwork(features, *modules, model.standardize)
         _try(network)
     return network
 
