@@ -115,7 +115,7 @@ def evaluations(ground_sets, subsets, share, device, jobs):
 
 def parts(problem, point):
     """Measure what an evaluation is made of, in seconds."""
-    at = Point.of(point, problem.space, problem.device, learned=True)
+    at = Point(point, problem.space, problem.device, learned=True)
     found = dict.fromkeys(("qualities", "similarity", "loss", "gradient"), 0.0)
     for stack in problem._stacks:
         for name, work in pieces(stack, at).items():

@@ -179,7 +179,7 @@ def test_evaluations_do_not_wait_for_the_device(device):
         _, there = both(examples_of([7, 7, 8, 300], eight), kernel, device)
         point = a_point(there)
         there.value_and_gradient(point)  # what is computed once
-        at = Point.of(point, there.space, device, learned=True)
+        at = Point(point, there.space, device, learned=True)
         with nothing_waits(device):
             for stack in there._stacks:
                 kernels, loss = stack.process(at), there.loss

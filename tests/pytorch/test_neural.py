@@ -38,7 +38,7 @@ def fitted(data, device):
 
 def as_items(model, ground_sets, subsets, **costs):
     examples = check_examples(ground_sets, subsets, model.omega, **costs)
-    return Items.of(examples, model.network_)
+    return Items(examples, model.network_)
 
 
 @torch.no_grad()

@@ -7,7 +7,6 @@ make log-qualities and kernels of an :class:`ExampleBatch`, which has the losses
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -31,35 +30,31 @@ _ENTRIES = {"cpu": 2**18, "cuda": 2**26}
 _WINDOW = 8
 
 
-@dataclass(frozen=True, eq=False)
 class ExampleBatch:
     """Examples on a device, each padded to ``N`` items."""
 
-    examples: Sequence[Example]
-    sizes: IntArray  # (B,)
-    device: torch.device
-    targets: Targets  # the wanted subsets, with the mask of the items
-
-    @classmethod
-    def of(
-        cls, examples: Sequence[Example], device: str | torch.device
-    ) -> ExampleBatch:
-        """Put examples together."""
-        device = torch.device(device)
-        sizes = np.array([len(example.ground_set) for example in examples])
-        mask = np.arange(sizes.max()) < sizes[:, None]
+    def __init__(self, examples: Sequence[Example], device: str | torch.device) -> None:
+        self.examples, self.device = examples, torch.device(device)
+        self.sizes = np.array([len(example.ground_set) for example in examples])
+        mask = np.arange(self.sizes.max()) < self.sizes[:, None]
         counts = np.array([len(example.members) for example in examples])
         numbers = np.full((len(examples), int(counts.max())), -1)
         present = np.arange(numbers.shape[1]) < counts[:, None]
         numbers[present] = np.concatenate([example.members for example in examples])
-        targets = Targets(
-            _sent(numbers, device),
+        positive = _costs([example.false_positive for example in examples], mask)
+        negative = _costs([example.false_negative for example in examples], mask)
+        #: the wanted subsets, with the mask of the items
+        self.targets = Targets(
+            self._sent(numbers),
             mask.shape[1],
-            _sent(_costs([each.false_positive for each in examples], mask), device),
-            _sent(_costs([each.false_negative for each in examples], mask), device),
-            mask=None if mask.all() else _sent(mask, device),
+            self._sent(positive),
+            self._sent(negative),
+            mask=None if mask.all() else self._sent(mask),
         )
-        return cls(examples, sizes, device, targets)
+
+    def _sent(self, array: AnyArray) -> Tensor:
+        sent = torch.from_numpy(np.ascontiguousarray(array))
+        return sent.to(self.device, non_blocking=True)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -72,7 +67,7 @@ class ExampleBatch:
         item = np.arange(self.targets.n_items)
         first = np.cumsum(self.sizes) - self.sizes
         places = first[:, None] + np.where(item < self.sizes[:, None], item, 0)
-        return _sent(places.reshape(-1), self.device)
+        return self._sent(places.reshape(-1))
 
     def padded(self, rows: Tensor) -> Tensor:
         """Return rows (n, ...) of the items of all ground sets as (B, N, ...).
@@ -86,7 +81,7 @@ class ExampleBatch:
     def features(self, arrays: Sequence[Any]) -> Tensor:
         """Return features, one array of each ground set, as (B, N, p)."""
         rows = np.concatenate([as_dense(features) for features in arrays])
-        return self.padded(_sent(rows, self.device))
+        return self.padded(self._sent(rows))
 
     def block(self, name: str | None) -> list[Any]:
         """Return the similarity features of every ground set, as they were given."""
@@ -101,7 +96,7 @@ class ExampleBatch:
         together = np.zeros((n_sets, n_items, n_items))
         for matrix, out in zip(arrays, together, strict=True):
             out[: len(matrix), : len(matrix)] = matrix
-        return _sent(together, self.device)
+        return self._sent(together)
 
     def expected_f(self, kernels: Kernels) -> tuple[Tensor, Tensor]:
         """Return F-scores (B,) of expected counts, and which kernels are definite."""
@@ -120,10 +115,6 @@ def _costs(costs: Sequence[FloatArray | float], mask: AnyArray) -> AnyArray:
     sizes = mask.sum(axis=1)
     padded[mask] = np.concatenate(list(map(np.broadcast_to, costs, sizes)))
     return padded
-
-
-def _sent(array: AnyArray, device: torch.device) -> Tensor:
-    return torch.from_numpy(np.ascontiguousarray(array)).to(device, non_blocking=True)
 
 
 # Which ground sets go together ----------------------------------------------------

@@ -42,9 +42,7 @@ may be added to ``X``.
 from __future__ import annotations
 
 import importlib.util
-from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -98,7 +96,7 @@ def marginals(
     """Return ``K_ii`` (B, N), 0 at padding, and which sets are positive definite."""
 
     def evaluate(_: bool) -> LossEvaluation:
-        resolvent = Resolvent.of(X, log_quality, mask, jitter)
+        resolvent = Resolvent(X, log_quality, mask, jitter)
         found = resolvent.invert()
         failed = ~resolvent.definite[:, None]
 
@@ -139,8 +137,8 @@ def plain_loss_terms(
     members = targets.members
     sets = torch.arange(len(X), device=X.device)[:, None, None]
     X_y = X[sets, members[:, :, None], members[:, None, :]]
-    target = TargetInverse.of(X_y, targets, settings)
-    resolvent = Resolvent.of(X, log_quality, targets.mask, jitter)
+    target = TargetInverse(X_y, targets, settings)
+    resolvent = Resolvent(X, log_quality, targets.mask, jitter)
     failed = targets.failures(target.definite, resolvent.definite)
     value = resolvent.log_det - target.log_det
     if log_quality is not None:
@@ -169,15 +167,10 @@ def plain_loss_terms(
     return LossTerms(value, G, slope, failed)
 
 
-class TargetInverse(NamedTuple):
+class TargetInverse:
     """``log det X_y`` and ``X_y⁻¹`` of the wanted items."""
 
-    log_det: Tensor  # double (B,)
-    inverse: Tensor  # (B, k, k): zero at padding
-    definite: Tensor  # boolean (B,)
-
-    @classmethod
-    def of(cls, X_y: Tensor, targets: Targets, settings: LossSettings) -> TargetInverse:
+    def __init__(self, X_y: Tensor, targets: Targets, settings: LossSettings) -> None:
         """Factor and invert the matrices ``X_y`` (B, k, k) of ``targets.members``."""
         raise_diagonal(X_y, settings.jitter)
         both = targets.present[:, :, None] & targets.present[:, None, :]
@@ -186,30 +179,19 @@ class TargetInverse(NamedTuple):
         X_y = torch.where(both, X_y, eye)
         tolerance = settings.tolerance
         doubtful = DOUBTFUL[X_y.dtype] if tolerance is None else tolerance
-        log_det, definite = factor(X_y, doubtful)
+        # (B,): double, and boolean
+        self.log_det, self.definite = factor(X_y, doubtful)
         invert(X_y, torch.empty_like(X_y))
-        return cls(log_det, X_y.masked_fill_(~both, 0.0), definite)
+        self.inverse = X_y.masked_fill_(~both, 0.0)  # (B, k, k): zero at padding
 
 
-@dataclass(eq=False)
 class Resolvent:
     """The matrices that the module docstring names, in two buffers beside ``X``."""
 
-    X: Tensor  # (B, N, N)
-    mask: Tensor | None  # boolean (B, N) or None
-    # (B, N): numbers of each item
-    r: Tensor
-    c: Tensor
-    ridge: Tensor | None  # ``jitter`` times the diagonal of ``X``
-    log_det: Tensor  # double (B,): ``log det(L + I)``
-    definite: Tensor  # boolean (B,): whether the factorisation can be trusted
-    M: Tensor  # contiguous (B, N, N): its factor, then its inverse
-
-    @classmethod
-    def of(
-        cls, X: Tensor, log_quality: Tensor | None, mask: Tensor | None, jitter: float
-    ) -> Resolvent:
-        """Factor ``M``."""
+    def __init__(
+        self, X: Tensor, log_quality: Tensor | None, mask: Tensor | None, jitter: float
+    ) -> None:
+        """Factor ``M`` of matrices (B, N, N)."""
         diagonal = X.diagonal(dim1=-2, dim2=-1)
         if mask is not None:
             diagonal = diagonal.masked_fill(~mask, 0.0)
@@ -233,9 +215,12 @@ class Resolvent:
         if ridge is not None:
             own += r**2 * ridge
         log_det, definite = factor(M, DOUBTFUL[X.dtype])
-        log_det = log_det + 2.0 * above.sum(dim=-1, dtype=torch.float64)
-        definite = definite & (diagonal >= 0.0).all(dim=-1)
-        return cls(X, mask, r, c, ridge, log_det, definite, M)
+        self.X, self.mask, self.r, self.c, self.ridge = X, mask, r, c, ridge
+        self.M = M  # contiguous (B, N, N): its factor, then its inverse
+        #: double (B,): ``log det(L + I)``
+        self.log_det = log_det + 2.0 * above.sum(dim=-1, dtype=torch.float64)
+        #: boolean (B,): whether the factorisation can be trusted
+        self.definite = definite & (diagonal >= 0.0).all(dim=-1)
 
     def invert(self) -> tuple[Tensor, Tensor]:
         """Invert ``M``; return ``K_ii`` and ``1 - K_ii``, neither by cancellation."""

@@ -209,7 +209,6 @@ class Room:
         self._spent = torch.zeros_like(self._limit)
         self._free = present.clone()
         self._k = k
-        self._order = self._costs.argsort(dim=1, stable=True) if k is not None else None
 
     def affords(self) -> Tensor:
         """Return which sets can have ``k`` items within the budget at all."""
@@ -227,18 +226,13 @@ class Room:
     def _totals(self, count: int) -> Tensor:
         """Return the least total cost (B, N) of ``k`` items if one is taken now."""
         spent = self._spent[:, None]
-        if self._k is None or self._order is None:
+        if self._k is None:
             return spent + self._costs
-        later = self._k - count - 1
-        free = self._free.gather(1, self._order)
-        ranked = self._costs.gather(1, self._order)
-        number = free.cumsum(dim=1)
-        among = free & (number <= later + 1)
-        before = torch.where(free & (number <= later), ranked, 0.0)
-        with_one = torch.where(among, ranked, 0.0).sum(dim=1, keepdim=True)
-        # One of the cheapest is counted once; any other item is added to them.
-        total = torch.where(among, with_one, before.sum(dim=1, keepdim=True) + ranked)
-        return spent + torch.empty_like(total).scatter_(1, self._order, total)
+        costs = self._costs.where(self._free, torch.inf)
+        cheapest = costs.topk(self._k - count, largest=False).values
+        # One of the cheapest is counted once; any other item is added to all but one.
+        others = cheapest[:, :-1].sum(dim=1, keepdim=True)
+        return spent + others + self._costs.maximum(cheapest[:, -1:])
 
     def spend(self, item: Tensor, active: Tensor) -> None:
         """Pay for one item of each active set."""

@@ -29,7 +29,6 @@ features, and eight times the memory.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -61,9 +60,9 @@ def loss(
 
     def evaluate(_: bool) -> LossEvaluation:
         features = _without_padding(F, targets.mask)
-        resolvent = DualResolvent.of(features, log_quality, targets.mask, jitter)
+        resolvent = DualResolvent(features, log_quality, targets.mask, jitter)
         F_y = _rows(features, members)
-        target = TargetInverse.of(F_y @ F_y.mT, targets, settings)
+        target = TargetInverse(F_y @ F_y.mT, targets, settings)
         value = resolvent.log_det - target.log_det
         if log_quality is not None:
             value = value - 2.0 * targets.wanted_sum(log_quality)
@@ -101,7 +100,7 @@ def marginals(
 
     def evaluate(_: bool) -> LossEvaluation:
         features = _without_padding(F, mask)
-        resolvent = DualResolvent.of(features, log_quality, mask, jitter)
+        resolvent = DualResolvent(features, log_quality, mask, jitter)
         included, _ = resolvent.marginals(features)
         failed = ~resolvent.definite[:, None]
 
@@ -129,30 +128,16 @@ def _rows(F: Tensor, members: Tensor) -> Tensor:
 # The resolvent --------------------------------------------------------------------
 
 
-@dataclass(eq=False)
 class DualResolvent:
     """The matrices and numbers that the module docstring names."""
 
-    jitter: float | Tensor  # ``ε``
-    share: Tensor  # (B, N)
-    kept: Tensor  # (B, N)
-    squared: Tensor  # (B, N): ``s``
-    # (B, N): ``ε p² s / E``, the part of ``K_ii`` that comes from the ridge
-    ridge: Tensor
-    log_det: Tensor  # double (B,): ``log det(L + I)``
-    definite: Tensor  # boolean (B,): whether the factorisation can be trusted
-    root: Tensor  # double (B, D, D): ``A = root rootᵀ``
-    # (B, N): ``h``, once :meth:`marginals` were asked for
-    leverage: Tensor | None = None
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         F: Tensor,
         log_quality: Tensor | None,
         mask: Tensor | None,
         jitter: float | Tensor,
-    ) -> DualResolvent:
+    ) -> None:
         """Factor ``I + Γ``; no log-quality is all zeros."""
         squared = torch.linalg.vector_norm(F, dim=-1) ** 2
         u = torch.zeros_like(squared) if log_quality is None else log_quality
@@ -164,13 +149,20 @@ class DualResolvent:
         ridge = jitter * p_squared * squared
         E = c_squared + ridge
         short = p_squared * squared <= _LONGEST_ROW[F.dtype] * E
-        share, kept = p_squared / E, c_squared / E
-        root, log_det = _root(_gram(F, share))
+        self.jitter, self.squared = jitter, squared  # ``ε``, ``s``
+        self.share, self.kept = p_squared / E, c_squared / E
+        #: (B, N): ``ε p² s / E``, the part of ``K_ii`` that comes from the ridge
+        self.ridge = ridge / E
+        #: double (B, D, D): ``A = root rootᵀ``
+        self.root, log_det = _root(_gram(F, self.share))
         # Where the quality is at most one, c = 1 and small ridges keep their digits.
         log_E = torch.where(above > 0.0, torch.log(E) + 2.0 * above, torch.log1p(ridge))
-        log_det = log_det + log_E.sum(dim=-1, dtype=torch.float64)
-        definite = ((E > 0.0) & short).all(dim=-1) & torch.isfinite(log_det)
-        return cls(jitter, share, kept, squared, ridge / E, log_det, definite, root)
+        #: double (B,): ``log det(L + I)``
+        self.log_det = log_det + log_E.sum(dim=-1, dtype=torch.float64)
+        #: boolean (B,): whether the factorisation can be trusted
+        self.definite = ((E > 0.0) & short).all(dim=-1) & torch.isfinite(self.log_det)
+        #: (B, N): ``h``, once :meth:`marginals` were asked for
+        self.leverage: Tensor | None = None
 
     def marginals(self, F: Tensor) -> tuple[Tensor, Tensor]:
         """Return ``K_ii`` and ``1 - K_ii``, neither by cancellation."""

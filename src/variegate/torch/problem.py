@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -38,22 +38,17 @@ from variegate.torch.kernel_similarities import (
 from variegate.torch.targets import NOT_DEFINITE, ZERO_PROBABILITY
 
 
-class Point(NamedTuple):
-    """A point of a parameter space, on a device."""
+class Point:
+    """A point of a parameter space on a device, in one piece and in its parts."""
 
-    flat: Tensor  # the whole point; the next three are its parts
-    theta: Tensor
-    intercept: Tensor
-    kernel: Tensor
-
-    @classmethod
-    def of(
-        cls, flat: FloatArray, space: ParameterSpace, device: str, learned: bool = False
-    ) -> Point:
-        """Bring a point of a space to a device, in one piece."""
-        sent = torch.from_numpy(np.array(flat)).to(device).requires_grad_(learned)
-        parts = {name: sent[part] for name, part in space.slices.items()}
-        return cls(sent, **parts)
+    def __init__(
+        self, flat: FloatArray, space: ParameterSpace, device: str, learned: bool
+    ) -> None:
+        sent = torch.from_numpy(np.array(flat)).to(device)
+        self.flat = sent.requires_grad_(learned)
+        names = ("theta", "intercept", "kernel")
+        parts = (self.flat[space.slices[name]] for name in names)
+        self.theta, self.intercept, self.kernel = parts
 
 
 class Stack:
@@ -100,13 +95,13 @@ class DeviceProblem(LearningProblem):
         self._stacks: list[Stack] = []
         with _named_memory_errors(device):
             for places, low_rank in _together(examples, kernel, device):
-                batch = ExampleBatch.of([examples[i] for i in places], device)
+                batch = ExampleBatch([examples[i] for i in places], device)
                 similarity = kernel_of(kernel, batch, low_rank, self.jitter)
                 self._stacks.append(Stack(batch, similarity, coordinates.center))
 
     def value_and_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
         """Return the objective and its gradient at a point of ``space``."""
-        at = Point.of(flat, self.space, self.device, learned=True)
+        at = Point(flat, self.space, self.device, learned=True)
         head = torch.zeros(2, dtype=torch.float64, device=self.device)
         failures = []
         with _named_memory_errors(self.device):
@@ -127,7 +122,7 @@ class DeviceProblem(LearningProblem):
 
     def expected_f(self, flat: FloatArray) -> float:
         """Return the mean of the expected F-scores, as ``TrainingProblem`` does."""
-        at = Point.of(flat, self.space, self.device)
+        at = Point(flat, self.space, self.device, learned=False)
         found = [stack.batch.expected_f(stack.process(at)) for stack in self._stacks]
         if not all(bool(definite.all()) for _, definite in found):
             raise self._infeasible([~one * NOT_DEFINITE for _, one in found])

@@ -268,8 +268,8 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
                 examples, held_out = hold_out(examples, self.validation_fraction, seed)
             network = first_network(self, features, examples, seed)
             network.to(self._torch_device())
-            judged = Items.of(held_out, network) if held_out else None
-            items = Items.of(examples, network)
+            judged = Items(held_out, network) if held_out else None
+            items = Items(examples, network)
             training = Training(network, items, judged, self, seed, store)
             verdict = training.learn(self._reporting())
         result = SolverResult(
@@ -365,7 +365,7 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
         network = self._ready()
         network.features.check(ground_set)
         alone = Example(0, ground_set, np.zeros(0, dtype=np.intp), 1.0, 1.0)
-        u, S = network(*Items.of([alone], network).batch(np.array([0])))
+        u, S = network(*Items([alone], network).batch(np.array([0])))
         similarity = S[0].double().cpu().numpy()
         jittered = with_jitter((similarity + similarity.T) / 2.0, self.jitter)
         return LEnsemble.from_quality(jittered, u[0].cpu().numpy())

@@ -202,25 +202,16 @@ class DPPNetwork(nn.Module):
         return batch.padded(u), self.similarity(batch.padded(embedding))
 
 
-@dataclass(eq=False)
 class Items:
     """All examples, and the features of their items on a device."""
 
-    quality: Tensor
-    similarity: Tensor
-    examples: Sequence[Example]
-    sizes: IntArray
-    rows: list[IntArray]  # of the items of each example
-
-    @classmethod
-    def of(cls, examples: Sequence[Example], network: DPPNetwork) -> Items:
-        """Put the features of examples below each other."""
+    def __init__(self, examples: Sequence[Example], network: DPPNetwork) -> None:
         quality, similarity = network.features.joined(examples)
-        sizes = np.array([len(example.ground_set) for example in examples])
-        rows = np.split(np.arange(len(quality)), np.cumsum(sizes)[:-1])
-        u_inputs = network.inputs(quality, of_quality=True)
-        S_inputs = network.inputs(similarity, of_quality=False)
-        return cls(u_inputs, S_inputs, examples, sizes, rows)
+        self.examples = examples
+        self.quality = network.inputs(quality, of_quality=True)
+        self.similarity = network.inputs(similarity, of_quality=False)
+        self.sizes = np.array([len(example.ground_set) for example in examples])
+        self.rows = np.split(np.arange(len(quality)), np.cumsum(self.sizes)[:-1])
 
     def __len__(self) -> int:
         return len(self.examples)
@@ -230,7 +221,7 @@ class Items:
         device = self.quality.device
         rows = torch.from_numpy(np.concatenate([self.rows[i] for i in numbers]))
         rows = rows.to(device, non_blocking=True)
-        batch = ExampleBatch.of([self.examples[i] for i in numbers], device)
+        batch = ExampleBatch([self.examples[i] for i in numbers], device)
         quality, similarity = self.quality, self.similarity
         return quality.index_select(0, rows), similarity.index_select(0, rows), batch
 
