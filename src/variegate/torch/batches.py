@@ -25,8 +25,7 @@ from variegate.torch.targets import Targets
 #: gigabyte a matrix that is held meanwhile; on a CPU a batch stays in cache.
 _ENTRIES = {"cpu": 2**18, "cuda": 2**26}
 
-#: Batches whose ground sets are sorted by size together, so that a batch holds sets of
-#: about one size, and other sets in every pass.
+#: Batches whose ground sets are sorted by size together.
 _WINDOW = 8
 
 
@@ -63,23 +62,20 @@ class ExampleBatch:
 
     @cached_property
     def _places(self) -> Tensor:
-        """The row of each item among those of all ground sets, (B N,)."""
+        """The row (B N,) of each item among the items of all ground sets."""
         item = np.arange(self.targets.n_items)
         first = np.cumsum(self.sizes) - self.sizes
         places = first[:, None] + np.where(item < self.sizes[:, None], item, 0)
         return self._sent(places.reshape(-1))
 
     def padded(self, rows: Tensor) -> Tensor:
-        """Return rows (n, ...) of the items of all ground sets as (B, N, ...).
-
-        At padding the first item of the ground set stands in.
-        """
+        """Return rows (n, ...) of all items as (B, N, ...), a first item as padding."""
         if self.targets.mask is not None:
             rows = rows.index_select(0, self._places)
         return rows.view(*self.shape, *rows.shape[1:])
 
     def features(self, arrays: Sequence[Any]) -> Tensor:
-        """Return features, one array of each ground set, as (B, N, p)."""
+        """Return features, one array a ground set, as (B, N, p)."""
         rows = np.concatenate([as_dense(features) for features in arrays])
         return self.padded(self._sent(rows))
 
@@ -91,7 +87,7 @@ class ExampleBatch:
         return [example.ground_set.features(name) for example in self.examples]
 
     def matrices(self, arrays: Sequence[FloatArray]) -> Tensor:
-        """Return matrices, one of each ground set, as (B, N, N), zero at padding."""
+        """Return matrices, one a ground set, as (B, N, N), zero at padding."""
         n_sets, n_items = self.shape
         together = np.zeros((n_sets, n_items, n_items))
         for matrix, out in zip(arrays, together, strict=True):
@@ -99,7 +95,7 @@ class ExampleBatch:
         return self._sent(together)
 
     def expected_f(self, kernels: Kernels) -> tuple[Tensor, Tensor]:
-        """Return F-scores (B,) of expected counts, and which kernels are definite."""
+        """Return expected F-scores (B,), and which kernels are definite."""
         included, definite = kernels.marginals()
         wanted = self.targets.indicator
         right = included.masked_fill(~wanted, 0.0).sum(dim=1)
@@ -123,9 +119,9 @@ def _costs(costs: Sequence[FloatArray | float], mask: AnyArray) -> AnyArray:
 def size_groups(
     sizes: IntArray, places: IntArray, device: str, n_columns: int | None = None
 ) -> Iterator[IntArray]:
-    """Yield the places of ground sets that make a batch, small ones first.
+    """Yield the places of ground sets batch by batch, from small to large.
 
-    The kernel of each has ``n_columns``, or as many as there are items.
+    Their kernels have ``n_columns``, by default as many as items.
     """
     sizes = sizes[places]
     # Multiples of 4 up to 64 items, of 16 up to 256, then of 64.
@@ -146,9 +142,9 @@ def shuffled_batches(
 ) -> list[IntArray]:
     """Return the numbers of ground sets, batch by batch, of one pass.
 
-    Sets are shuffled, sorted by size a few batches at a time, and the batches are
-    shuffled again; batches are of nearly equal length.  The order follows from a seed
-    and the number of the pass alone, so that a run can resume at any batch.
+    Sets are shuffled, sorted by size a few batches at a time, and the batches, of
+    nearly equal length, are shuffled again.  The order follows from a seed and the
+    number of the pass, so that a run can resume at any batch.
     """
     rng = np.random.default_rng([order, epoch])
     numbers = rng.permutation(len(sizes))

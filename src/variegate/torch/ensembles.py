@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -38,8 +37,8 @@ class LEnsembles:
         ``u`` in ``L = diag(exp u) S diag(exp u)``.  Values of hundreds are fine in
         double precision.
     mask : boolean tensor of shape (B, N) or (N,), optional
-        True where there is an item; what stands elsewhere, NaN included, is never
-        used, and its gradient is zero.
+        True where there is an item; other entries, NaN included, are never used, and
+        have a gradient of zero.
     offsets : list of B + 1 whole numbers, optional
         For sets that lie one after the other, without padding: where each begins, and
         the last ends.  Then log-qualities, boolean subsets and costs have shape
@@ -52,9 +51,9 @@ class LEnsembles:
     Notes
     -----
     Computed in double precision if the kernel or the log-qualities are, else in single
-    precision, never in half, autocast or not.  Probabilities are differentiable, and a
-    set without one raises an error if ``check`` is true; by default on the CPU alone,
-    as on a GPU that would wait for the result.  Without a check such a set is NaN.
+    precision, never in half, autocast or not.  Probabilities are differentiable.  A set
+    without one is NaN, or raises an error if ``check`` is true: by default on the CPU
+    alone, as on a GPU that would wait for the result.
 
     Examples
     --------
@@ -97,15 +96,8 @@ class LEnsembles:
 
     def log_normalizer(self, check: bool | None = None) -> Tensor:
         """Return ``log det(L + I)`` of each set (B,)."""
-        collection = self.collection()
         # The probability of the empty set is one over the normalizer.
-        empty = [
-            replace(
-                each, subsets=each.kernel.new_zeros(each.n_sets, 0, dtype=torch.long)
-            )
-            for each in collection.batches
-        ]
-        return self._negative(replace(collection, batches=empty), check)
+        return self._negative(self.collection(), check)
 
     def _negative(self, collection: Collection, check: bool | None) -> Tensor:
         """Return the negative log-probabilities of the subsets of a collection."""
@@ -141,25 +133,25 @@ class LEnsembles:
     ) -> Subsets:
         """Choose a subset of every set greedily, as ``decode("greedy")`` does.
 
-        The item that raises the probability most comes first, then the one that raises
-        it most given the first, and so on: by a Cholesky factorisation that grows by a
-        column an item (Chen et al., 2018), in ``O(k N)`` memory a set and rounds of a
-        few operations on the whole batch.  Ties go to the smallest number.
+        Every item is the one that raises the probability most given those before it, of
+        ties the smallest number: by a Cholesky factorisation that grows by a column an
+        item (Chen et al., 2018), in ``O(k N)`` memory a set and rounds of a few
+        operations on the whole batch.
 
         Parameters
         ----------
         k : int, optional
-            Choose ``k`` items.  Fewer are chosen where a set has no more, or the rank
-            is used up, or nothing else fits the budget.  Without ``k`` a set ends when
-            no item raises the probability.
+            Choose ``k`` items, or fewer where a set or the rank has no more, or nothing
+            else fits the budget.  Without ``k`` a set ends when no item raises the
+            probability.
         budget : float or tensor of shape (B,), optional
             The largest sum of costs.  Items are then chosen by gain for their cost.
         costs : tensor of shape (B, N) or (N,), optional
             Positive; ones if there is a budget and no costs.
         include : tensor of shape (B, m) or (m,), optional
-            Numbers of items that are chosen already, padded with -1, as those of
-            ``LEnsemble.condition``: others are chosen next to them.  They count neither
-            for ``k`` nor for the budget, and are not returned.
+            Numbers of items that are chosen already, padded with -1, as for
+            ``LEnsemble.condition``.  They count neither for ``k`` nor for the budget,
+            and are not returned.
 
         Returns
         -------
@@ -168,10 +160,9 @@ class LEnsembles:
 
         Notes
         -----
-        With ``k`` nothing waits for the device before the last check of the input.  In
-        single precision an item counts as dependent on others where less than 1e-5 of
-        its squared length is left, and gains within 1e-5 as equal; in double, 1e-12 and
-        1e-10.
+        With ``k`` nothing waits for the device before the last check of the input.  An
+        item counts as dependent on others where less than 1e-12 of its squared length
+        is left (1e-5 in single precision), and gains within 1e-10 (1e-5) as equal.
         """
         collection = self.collection(costs=costs)
         items = choose_greedily(self._alone(collection), k, budget, include)
@@ -190,7 +181,7 @@ class LEnsembles:
         Parameters
         ----------
         n : int, default=1
-            How many subsets of each set.
+            The number of subsets of each set.
         k : int, optional
             Draw subsets of exactly ``k`` items, with the probabilities that they have
             given their number (a k-DPP).
@@ -208,10 +199,9 @@ class LEnsembles:
         -----
         All of it is in double precision.  Marginal kernels are right to 1e-13, whatever
         the log-qualities (up to ±300 was tried), where similarities have full or low
-        rank.  At the edge of a rank, as of smooth Gaussians of near points, an item of
-        which others leave no more than 1e-12 of its squared length depends on them, and
-        next to log-qualities of ±20 such decisions were seen to make up to 1e-6.  A
-        kernel given as ``L`` has the digits that its entries have.
+        rank.  At the edge of a rank, as of smooth Gaussians of near points, an item
+        depends on others that leave no more than 1e-12 of its squared length; with
+        log-qualities of ±20 the error was then up to 1e-6.
 
         Many samples of one kernel share an eigendecomposition of the size of the rank,
         after which a sample of ``m`` items takes ``O(N M + m³ log m)``, ``M`` being the

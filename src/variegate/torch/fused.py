@@ -45,8 +45,11 @@ def loss_terms(
 ) -> LossTerms:
     """Return losses and gradients as ``dense.plain_loss_terms`` does."""
     n_items = X.shape[1]
-    if targets.mask is not None and n_items % _STEP:
-        X, log_quality, targets = _widened(X, log_quality, targets, targets.mask)
+    n_more = 0 if targets.mask is None else -n_items % _STEP
+    if n_more:
+        X = pad(X, (0, n_more, 0, n_more))
+        log_quality = None if log_quality is None else pad(log_quality, (0, n_more))
+        targets = _widened(targets, n_more)
     found = _evaluate(X.contiguous(), log_quality, targets, settings, gradient)
     G, slope = found.similarity_gradient, found.quality_gradient
     return found._replace(
@@ -55,26 +58,16 @@ def loss_terms(
     )
 
 
-def _widened(
-    X: Tensor, log_quality: Tensor | None, targets: Targets, mask: Tensor
-) -> tuple[Tensor, Tensor | None, Targets]:
-    """Add padding up to the next step."""
-    n_more = -X.shape[1] % _STEP
-    subsets = targets.subsets
-
-    def padded(given: Any) -> Any:
-        is_wide = isinstance(given, Tensor) and given.shape[-1:] == mask.shape[1:]
-        return pad(given, (0, n_more)) if is_wide else given
-
-    wider = replace(
-        targets,
-        subsets=padded(subsets) if subsets.dtype == torch.bool else subsets,
-        n_items=targets.n_items + n_more,
-        false_positive=padded(targets.false_positive),
-        false_negative=padded(targets.false_negative),
-        mask=padded(mask),
-    )
-    return pad(X, (0, n_more, 0, n_more)), padded(log_quality), wider
+def _widened(targets: Targets, n_more: int) -> Targets:
+    """Add padding to all tensors with an entry an item."""
+    wider: dict[str, Any] = {"n_items": targets.n_items + n_more}
+    for name in ("subsets", "false_positive", "false_negative", "mask"):
+        given = getattr(targets, name)
+        is_numbers = name == "subsets" and given.dtype != torch.bool
+        is_wide = isinstance(given, Tensor) and given.shape[-1:] == (targets.n_items,)
+        if is_wide and not is_numbers:
+            wider[name] = pad(given, (0, n_more))
+    return replace(targets, **wider)
 
 
 def _evaluate(

@@ -66,7 +66,7 @@ class Kernels:
 
     @property
     def largest_rank(self) -> int:
-        """The most items that can have a positive probability together."""
+        """The largest rank that the kernels can have."""
         return int(min(self.kernel.shape[1:]))
 
     @property
@@ -82,32 +82,26 @@ class Kernels:
         tolerance: float | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Return losses (B,) and the reasons of failures (B,), differentiable."""
-        form: Any = low_rank if self.is_low_rank else dense
+        loss = low_rank.loss if self.is_low_rank else dense.loss
         settings = LossSettings(lam, hinge, self.jitter, tolerance)
-        found: tuple[Tensor, Tensor] = form.loss(
-            self.kernel, self.log_quality, targets, settings
-        )
-        return found
+        return loss(self.kernel, self.log_quality, targets, settings)
 
     def marginals(self) -> tuple[Tensor, Tensor]:
         """Return ``K_ii`` (B, N), 0 at padding, and which kernels are definite."""
-        form: Any = low_rank if self.is_low_rank else dense
-        given = (self.kernel, self.log_quality, self.mask, self.jitter)
-        found: tuple[Tensor, Tensor] = form.marginals(*given)
-        return found
+        given = (self.kernel, self.log_quality, self.mask)
+        if self.is_low_rank:
+            return low_rank.marginals(*given, self.jitter)
+        return dense.marginals(*given, float(self.jitter))
 
     def targets(self, omega: float) -> Targets:
-        """Return the subsets and the costs of errors."""
-        positive, negative = self.false_positive, self.false_negative
-        assert self.subsets is not None
-        return Targets(
-            self.subsets,
-            self.n_items,
-            1.0 if positive is None else positive,
-            omega if negative is None else negative,
-            self.mask,
-            self.kernel.dtype,
-        )
+        """Return the subsets, by default empty ones, and the costs of errors."""
+        subsets = self.subsets
+        if subsets is None:
+            subsets = self.kernel.new_zeros(self.n_sets, 0, dtype=torch.long)
+        positive = 1.0 if self.false_positive is None else self.false_positive
+        negative = omega if self.false_negative is None else self.false_negative
+        costs = (positive, negative)
+        return Targets(subsets, self.n_items, *costs, self.mask, self.kernel.dtype)
 
 
 @dataclass(frozen=True, eq=False)

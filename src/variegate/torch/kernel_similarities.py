@@ -37,14 +37,11 @@ from variegate.torch import similarities
 from variegate.torch.batches import ExampleBatch
 from variegate.torch.inputs import Kernels
 
-#: From parameters on the device to the kernel of a batch.
+#: From parameters on the device to the kernel of a batch, or its matrices (B, N, N).
 KernelOf = Callable[[Tensor], Kernels]
-
-#: From parameters on the device to the similarities (B, N, N) of a batch.
 SimilarityOf = Callable[[Tensor], Tensor]
 
-#: A weight below this is taken to be this, which changes nothing but rounding: features
-#: of weight zero would have no gradient.
+#: The least weight of a factor, whose root must have a finite slope.
 _SMALLEST_WEIGHT = 1e-30
 
 #: Inner products of long rows are taken piece by piece, so that a GPU has enough to do.
@@ -72,10 +69,7 @@ def check_kernel(kernel: Kernel) -> None:
 
 
 def low_rank_of(kernel: Kernel, example: Example) -> Factors | int | None:
-    """Return the factors of a similarity of low rank, or its number of kinds.
-
-    None where its matrix is to be made.
-    """
+    """Return the factors or the number of kinds of a similarity of low rank."""
     n_items = len(example.ground_set)
     if type(kernel) is Kinds and is_low_rank(kernel.embedding_size, n_items):
         return kernel.embedding_size
@@ -282,7 +276,7 @@ def _sent(array: FloatArray, batch: ExampleBatch) -> Tensor:
 def _factored(
     batch: ExampleBatch, factors: Sequence[Factors], jitter: float, *, learned: bool
 ) -> KernelOf:
-    """Return sums of fixed factors, with learned weights perhaps."""
+    """Prepare the kernel of fixed factors, whose weights may be learned."""
     columns = batch.features([each.columns for each in factors])
     owner = torch.from_numpy(factors[0].owner).to(batch.device)
     for example, each in zip(batch.examples, factors, strict=True):

@@ -44,7 +44,7 @@ __all__ = ["Epoch", "NeuralDPP"]
 
 _COUNTS = ("n_hidden", "n_embedding", "n_kinds", "batch_size", "max_epochs", "patience")
 
-#: Settings that do not change the result, or that a run describes otherwise.
+#: Settings that do not change the result, or have descriptions of their own in a run.
 _NOT_OF_RUN = (*ROLES, "callback", "decoder", "device", "random_state", "verbose")
 
 
@@ -53,8 +53,8 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
 
     As :class:`variegate.LargeMarginDPP`, with ``q_i = exp(g(x_i) + b)`` for a network
     ``g`` of the quality features and ``S_ij = s(e(φ_i), e(φ_j))`` for an encoder ``e``
-    of the similarity features and a similarity ``s`` of what it makes of them.  All of
-    it is learned together, by AdamW on batches of ground sets, with the same objective
+    of the similarity features and a similarity ``s`` of embeddings.  All of it is
+    learned together, by AdamW on batches of ground sets, with the same objective
 
     .. math::
 
@@ -62,7 +62,7 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
             \sum_{i \notin y_n} K_{ii} + \omega \sum_{i \in y_n} (1 - K_{ii})
         \Bigr) \Bigr]_+
 
-    and as long as it falls on ground sets that are held out.
+    for as long as it falls on ground sets that are held out.
 
     Parameters
     ----------
@@ -88,8 +88,7 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
         Sizes of the networks that are made by default.
     standardize : bool, default=True
         Whether features are scaled to mean 0 and standard deviation 1 over the training
-        items, and those further out than 5 are taken to be there; the scales are kept
-        with the network.
+        items, and clipped at ±5; the scales are kept with the network.
     decoder : name or decoder object, default="mbr"
         How ``predict`` chooses; see :meth:`variegate.LEnsemble.decode`.
     jitter : float, default=1e-6
@@ -97,17 +96,17 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
     batch_size : int, default=16
         Ground sets a step.
     learning_rate : float, default=0.02
-        Of AdamW.  Large, as suits the networks that are made by default; an encoder
-        that was trained before wants a hundredth of it.
+        Of AdamW.  Large, for the networks that are made by default; take a hundredth of
+        it for an encoder that was trained before.
     weight_decay : float, default=0.01
         Of AdamW, for matrices of weights.
     max_epochs : int, default=200
-        Most passes over the training ground sets.
+        The largest number of passes over the training ground sets.
     patience : int, default=15
-        Stop after this many passes without a better objective on what is held out.
+        Stop after this many passes without a better objective on held-out ground sets.
     validation_fraction : float, default=0.1
-        Share of the ground sets that is held out to judge by; 0 for none, then all
-        passes are made and the last weights kept.
+        Share of the ground sets to hold out; with 0, all passes are made and the last
+        weights kept.
     warm_start : bool, default=False
         Start from the network of the previous ``fit``.
     device : str, default="auto"
@@ -116,11 +115,11 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
         Called with an :class:`~variegate.torch.Epoch` after every pass; a true
         return value stops.
     random_state : None, int or numpy.random.Generator
-        For what is held out, the weights to start from (of networks made by default),
-        the order of batches, dropout, and the decoder.  With a seed, the same weights
-        come out on the same CPU with as many threads.
+        For the held-out ground sets, the first weights (of networks made by default),
+        the order of batches, dropout, and the decoder.  A seed gives the same weights
+        on the same CPU with as many threads.
     verbose : bool, default=False
-        Whether to say on standard error how far learning has come.
+        Whether to print progress on standard error.
 
     Attributes
     ----------
@@ -218,11 +217,11 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
             Costs of choosing each item wrongly and of missing it, in place of 1 and
             ``omega``.
         validation : (list of GroundSet, list of subsets), optional
-            To judge by, in place of a share of the ground sets.
+            The held-out ground sets, in place of a share of the others.
         checkpoint : path, optional
-            A file that keeps how far learning got.  If it exists, learning goes on
-            from there, and on the same CPU it ends with the same weights as it would
-            have without interruption; it is removed at the end.
+            A file of the state of learning, from which it resumes if it exists: on the
+            same CPU with the same weights as without interruption.  It is removed at
+            the end.
 
         Returns
         -------
@@ -255,15 +254,10 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
     ) -> None:
         features = Features.of(examples[0].ground_set)
         features.check_all(examples)
-        held_out = self._given(validation, features)
-        if self.random_state is None:
-            seed = secrets.randbits(63)
-        else:
-            seed = int(generator(self.random_state).integers(2**63))
+        held_out = self._validation(validation, features)
         run = {} if checkpoint is None else self._run(examples, held_out)
-        drawn = str(seed).encode()
         with RunStore(checkpoint, run) as store:
-            seed = int(store.remember("seed", lambda: drawn))
+            seed = int(store.remember("seed", self._seed))
             if not held_out and self.validation_fraction:
                 examples, held_out = hold_out(examples, self.validation_fraction, seed)
             network = first_network(self, features, examples, seed)
@@ -272,17 +266,20 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
             items = Items(examples, network)
             training = Training(network, items, judged, self, seed, store)
             verdict = training.learn(self._reporting())
-        result = SolverResult(
-            np.empty(0),
-            training.best_epoch.objective,
-            *verdict,
-            n_iterations=training.place.epoch,
-            n_evaluations=training.place.n_steps,
-        )
+        objective, place = training.best_epoch.objective, training.place
+        counts = (place.epoch, place.n_steps)
+        result = SolverResult(np.empty(0), objective, *verdict, *counts)
         self._set_fitted(network, training.history, result)
 
-    def _given(self, validation: Any, features: Features) -> Sequence[Example]:
-        """Return the examples to judge by that were given, if any."""
+    def _seed(self) -> bytes:
+        state = self.random_state
+        seed = secrets.randbits(63)
+        if state is not None:
+            seed = int(generator(state).integers(2**63))
+        return str(seed).encode()
+
+    def _validation(self, validation: Any, features: Features) -> Sequence[Example]:
+        """Check the examples that were given to judge by, if any."""
         if validation is None:
             return ()
         if not isinstance(validation, tuple | list) or len(validation) != 2:
@@ -299,7 +296,7 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
     def _run(
         self, examples: Sequence[Example], held_out: Sequence[Example]
     ) -> dict[str, Any]:
-        """Return, as plain values, a description of this run."""
+        """Describe this run as plain values."""
         settings = self.get_params(deep=False)
         state, modules = self.random_state, ((role, settings[role]) for role in ROLES)
         return {
@@ -377,7 +374,7 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
         return np.asarray(u.cpu().numpy(), dtype=np.float64)
 
     def _ready(self) -> DPPNetwork:
-        """Return the network where it is wanted, for use."""
+        """Return the network on its device, not in training."""
         self.network_.to(self._torch_device()).eval()
         return self.network_
 
@@ -386,13 +383,10 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
     def _learned_html(self) -> str:
         check_is_fitted(self, self._fitted)
         n_weights = sum(weight.numel() for weight in self.network_.parameters())
-        facts = {
-            role: type(getattr(self.network_, role)).__name__
-            for role in ("quality", "encoder", "similarity")
-        }
+        facts = {role: type(getattr(self.network_, role)).__name__ for role in ROLES}
         facts |= {"numbers learned": number(n_weights)}
         return card("Learned", facts | {"fit": self.solver_result_.status})
 
     def encode(self) -> dict[str, Any]:
-        """Return the fitted model as plain values, as a file holds it."""
+        """Return the fitted model as the plain values of a file."""
         return encode(self)

@@ -2,8 +2,8 @@
 
 The state of a run is its weights, the state of the optimizer, and a few plain values.
 Random numbers (the order of batches, dropout) follow from a seed and the number of the
-step alone.  So a run that was killed resumes from a checkpoint without a trace: on one
-machine, with as many threads, it ends with the same weights.
+step.  So a run that resumes from a checkpoint ends with the same weights as one that
+was never killed, on one machine with as many threads.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def hold_out(
 
 @dataclass
 class _Progress:
-    """The progress of a run: passes, batches of this one, groups, and their losses."""
+    """Counts of passes, of batches in this one, of steps and groups, and losses."""
 
     epoch: int = 0
     batch: int = 0
@@ -123,7 +123,7 @@ class Training:
     # Learning ---------------------------------------------------------------------
 
     def learn(self, callback: Callable[[Epoch], object] | None = None) -> Verdict:
-        """Learn to the end; leave the network with the weights to keep."""
+        """Learn to the end; leave the best weights in the network."""
         with reproducible(self.seed, self.data.quality.device):
             if self.held_out is not None and not self.history:
                 self._report(callback, training=None)
@@ -148,7 +148,7 @@ class Training:
         if self.held_out is not None and place.n_worse >= model.patience:
             stop = Stop.EARLY
             status = (
-                f"stopped early: the objective on held-out groups has not fallen for "
+                "stopped early: the objective on held-out groups has not fallen for "
                 f"patience={model.patience} passes; the weights of pass "
                 f"{place.best_epoch} are kept"
             )
@@ -213,7 +213,7 @@ class Training:
         return batch, kernels, kernels.losses(batch.targets, self.model.lam)[0]
 
     def _read_losses(self) -> None:
-        """Sum the losses of the latest steps; refuse those that are not finite."""
+        """Add the losses of the latest steps; refuse any that is not finite."""
         unread, self._unread = self._unread, []
         for numbers, losses in unread:
             values = losses.cpu().numpy()
@@ -221,8 +221,8 @@ class Training:
                 wrong = numbers[np.flatnonzero(~np.isfinite(values))[0]]
                 raise GroundSetError(
                     self.data.examples[wrong].position,
-                    "its loss is no longer a number: the network has gone astray, or "
-                    "what is wanted has probability zero. Lower learning_rate (now "
+                    "its loss is no longer a number: learning diverged, or its subset "
+                    "has probability zero. Lower learning_rate (now "
                     f"{self.model.learning_rate:g}) or raise jitter (now "
                     f"{self.model.jitter:g})",
                 )
@@ -233,7 +233,7 @@ class Training:
     def _report(
         self, callback: Callable[[Epoch], object] | None, training: float | None
     ) -> bool:
-        """Judge the network, keep it if it is the best; tell whether to stop."""
+        """Judge the network and keep the best; return whether the callback stops."""
         place = self.place
         objective, expected_f = training, None
         if self.held_out is not None:
@@ -258,7 +258,7 @@ class Training:
             batch, kernels, losses = self._process(items, numbers)
             total += float(losses.sum())
             score += float(batch.expected_f(kernels)[0].sum())
-        # A network that is no good is not the best; NaN would be neither.
+        # NaN would compare as neither better nor worse.
         mean = total / len(items)
         return mean if np.isfinite(mean) else np.inf, score / len(items)
 
@@ -309,7 +309,7 @@ class Training:
 
 
 def _optimizer(network: DPPNetwork, model: NeuralDPP) -> torch.optim.Optimizer:
-    """Return AdamW; weights that are not matrices (offsets, scales) do not decay."""
+    """Return AdamW, in which only matrices of weights decay."""
     learned = [p for p in network.parameters() if p.requires_grad]
     return torch.optim.AdamW(
         [
