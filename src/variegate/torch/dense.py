@@ -42,7 +42,7 @@ may be added to ``X``.
 from __future__ import annotations
 
 import importlib.util
-from functools import cache
+from functools import cache, cached_property
 
 import torch
 from torch import Tensor
@@ -54,7 +54,7 @@ from variegate.torch.targets import (
     LossTerms,
     Targets,
     closed_form,
-    judged,
+    evaluate_loss,
 )
 
 #: The share of its diagonal below which a squared pivot is in doubt: about the root of
@@ -97,7 +97,7 @@ def marginals(
 
     def evaluate(_: bool) -> LossEvaluation:
         resolvent = Resolvent(X, log_quality, mask, jitter)
-        found = resolvent.invert()
+        found = resolvent.marginals()
         failed = ~resolvent.definite[:, None]
 
         def pull_back(W: Tensor, *found: Tensor) -> tuple[Tensor | None, ...]:
@@ -133,26 +133,17 @@ def plain_loss_terms(
     gradient: bool,
 ) -> LossTerms:
     """Return the losses of a batch and their gradients, by calls of PyTorch alone."""
-    lam, hinge, jitter = settings.lam, settings.hinge, float(settings.jitter)
-    members = targets.members
+    members, jitter = targets.members, float(settings.jitter)
     sets = torch.arange(len(X), device=X.device)[:, None, None]
     X_y = X[sets, members[:, :, None], members[:, None, :]]
     target = TargetInverse(X_y, targets, settings)
     resolvent = Resolvent(X, log_quality, targets.mask, jitter)
-    failed = targets.failures(target.definite, resolvent.definite)
-    value = resolvent.log_det - target.log_det
-    if log_quality is not None:
-        value = value - 2.0 * targets.wanted_sum(log_quality)
-    if lam == 0.0 and not gradient:
-        value, _, failed = judged(value, failed, hinge, X.dtype)
-        return LossTerms(value, None, None, failed)
-    included, excluded = resolvent.invert()
-    error = targets.expected_error(included, excluded)
-    value = value + lam * torch.log(error)
-    value, active, failed = judged(value, failed, hinge, X.dtype)
+    value, W, active, failed = evaluate_loss(
+        resolvent, target, resolvent.marginals, log_quality, targets, settings
+    )
     if not gradient:
         return LossTerms(value, None, None, failed)
-    W = (lam / error)[:, None].to(X.dtype) * targets.signs if lam else None
+    included, excluded = resolvent.marginals()
     slope = None
     if log_quality is not None:
         slope = torch.where(targets.indicator, -excluded, included)
@@ -222,8 +213,12 @@ class Resolvent:
         #: boolean (B,): whether the factorisation can be trusted
         self.definite = definite & (diagonal >= 0.0).all(dim=-1)
 
-    def invert(self) -> tuple[Tensor, Tensor]:
+    def marginals(self) -> tuple[Tensor, Tensor]:
         """Invert ``M``; return ``K_ii`` and ``1 - K_ii``, neither by cancellation."""
+        return self._marginals
+
+    @cached_property
+    def _marginals(self) -> tuple[Tensor, Tensor]:
         self.spare = torch.empty_like(self.M)
         invert(self.M, self.spare)
         r, diagonal = self.r, self.M.diagonal(dim1=-2, dim2=-1)

@@ -29,6 +29,7 @@ features, and eight times the memory.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -39,7 +40,7 @@ from variegate.torch.targets import (
     LossSettings,
     Targets,
     closed_form,
-    judged,
+    evaluate_loss,
 )
 
 #: Numbers of features that are worked on at a time.
@@ -56,23 +57,17 @@ def loss(
     F: Tensor, log_quality: Tensor | None, targets: Targets, settings: LossSettings
 ) -> tuple[Tensor, Tensor]:
     """Return losses (B,) of features (B, N, D), and the reasons of failures (B,)."""
-    members, lam, jitter = targets.members, settings.lam, settings.jitter
+    members, jitter = targets.members, settings.jitter
 
     def evaluate(_: bool) -> LossEvaluation:
         features = _without_padding(F, targets.mask)
         resolvent = DualResolvent(features, log_quality, targets.mask, jitter)
         F_y = _rows(features, members)
         target = TargetInverse(F_y @ F_y.mT, targets, settings)
-        value = resolvent.log_det - target.log_det
-        if log_quality is not None:
-            value = value - 2.0 * targets.wanted_sum(log_quality)
-        W = None
-        if lam:
-            error = targets.expected_error(*resolvent.marginals(features))
-            value = value + lam * torch.log(error)
-            W = (lam / error)[:, None].to(F.dtype) * targets.signs
-        failed = targets.failures(target.definite, resolvent.definite)
-        value, active, failed = judged(value, failed, settings.hinge, F.dtype)
+        marginals = partial(resolvent.marginals, features)
+        value, W, active, failed = evaluate_loss(
+            resolvent, target, marginals, log_quality, targets, settings
+        )
 
         def pull_back(by_set: Tensor, F: Tensor) -> tuple[Tensor, ...]:
             features = _without_padding(F, targets.mask)

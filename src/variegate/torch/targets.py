@@ -6,10 +6,14 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
+
+if TYPE_CHECKING:
+    from variegate.torch.dense import Resolvent, TargetInverse
+    from variegate.torch.low_rank import DualResolvent
 
 #: Reasons of a failure: the subset has probability zero, ``L + I`` has no Cholesky
 #: factor, or the subset names an item twice or one that is not there.
@@ -146,26 +150,6 @@ class Targets:
         """``W``: costs of errors, negative for wanted items."""
         return torch.where(self.indicator, -self.error_cost, self.error_cost)
 
-    def wanted_sum(self, log_quality: Tensor) -> Tensor:
-        """Return the sum of the wanted items' log-qualities, in double precision."""
-        wanted = log_quality.masked_fill(~self.indicator, 0.0)
-        return wanted.sum(dim=-1, dtype=torch.float64)
-
-    def expected_error(self, included: Tensor, excluded: Tensor) -> Tensor:
-        """Return ``m`` in double precision, large enough for a logarithm.
-
-        ``included`` and ``excluded`` (B, N) are ``K_ii`` and ``1 - K_ii``.
-        """
-        error = self.error_cost * torch.where(self.indicator, excluded, included)
-        total = error.sum(dim=-1, dtype=torch.float64)
-        return total.clamp(min=SMALLEST_ERROR[included.dtype])
-
-    def failures(self, target_definite: Tensor, definite: Tensor) -> Tensor:
-        """Return the reason why each set fails, 0 if it does not."""
-        failed = (~definite).to(torch.uint8) * NOT_DEFINITE
-        failed.masked_fill_(~target_definite, ZERO_PROBABILITY)
-        return failed.masked_fill_(self.wrong, WRONG_TARGET)
-
 
 def raise_problem(failed: Tensor, check: bool | None = True, prefix: str = "") -> None:
     """Raise an error that names the first set that failed, if one did.
@@ -181,23 +165,43 @@ def raise_problem(failed: Tensor, check: bool | None = True, prefix: str = "") -
         raise ValueError(f"{prefix}set {position}: {problem}")
 
 
-def judged(
-    value: Tensor, failed: Tensor, hinge: bool, dtype: torch.dtype
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the losses, which sets have a gradient, and reasons of failures.
+def evaluate_loss(
+    resolvent: Resolvent | DualResolvent,
+    target: TargetInverse,
+    marginals: Callable[[], tuple[Tensor, Tensor]],
+    log_quality: Tensor | None,
+    targets: Targets,
+    settings: LossSettings,
+) -> tuple[Tensor, Tensor | None, Tensor, Tensor]:
+    """Return losses, ``W``, which sets have a gradient, and reasons of failures.
 
-    A loss that is not finite for another reason, as log-qualities that are not, counts
-    as failed.
+    ``W`` (B, N) are the weights of ``K_ii`` in the gradient, None without a margin.  It
+    alone needs ``K_ii`` and ``1 - K_ii``, by ``marginals``.  A loss that is not finite
+    for another reason, as log-qualities that are not, counts as failed.
     """
-    failed = failed.masked_fill(torch.isposinf(value) & (failed == 0), ZERO_PROBABILITY)
-    failed = failed.masked_fill_(~torch.isfinite(value) & (failed == 0), NOT_DEFINITE)
+    value, W = resolvent.log_det - target.log_det, None
+    if log_quality is not None:
+        wanted = log_quality.masked_fill(~targets.indicator, 0.0)
+        value = value - 2.0 * wanted.sum(dim=-1, dtype=torch.float64)
+    if settings.lam:
+        included, excluded = marginals()
+        errors = targets.error_cost * torch.where(targets.indicator, excluded, included)
+        error = errors.sum(dim=-1, dtype=torch.float64)
+        error = error.clamp(min=SMALLEST_ERROR[included.dtype])
+        value = value + settings.lam * torch.log(error)
+        W = (settings.lam / error)[:, None].to(included.dtype) * targets.signs
+    failed = (~resolvent.definite).to(torch.uint8) * NOT_DEFINITE
+    failed.masked_fill_(~target.definite, ZERO_PROBABILITY)
+    failed.masked_fill_(targets.wrong, WRONG_TARGET)
+    failed.masked_fill_(torch.isposinf(value) & (failed == 0), ZERO_PROBABILITY)
+    failed.masked_fill_(~torch.isfinite(value) & (failed == 0), NOT_DEFINITE)
     active = failed == 0
-    if hinge:
+    if settings.hinge:
         active = active & (value > 0.0)
         value = value.clamp(min=0.0)
     value = value.masked_fill(failed == ZERO_PROBABILITY, torch.inf)
     value = value.masked_fill_(failed >= NOT_DEFINITE, torch.nan)
-    return value.to(dtype), active, failed
+    return value.to(target.inverse.dtype), W, active, failed
 
 
 # Gradients in closed form ---------------------------------------------------------
