@@ -18,7 +18,7 @@ from variegate.torch.greedy import (
 )
 from variegate.torch.inputs import Kernels
 from variegate.torch.sampling import draw, draw_in_turn, mixture_of, roots_of
-from variegate.torch.targets import exact
+from variegate.torch.targets import exact, indicator_of
 
 #: Most items, and samples of a set, for a batch to be drawn from item after item.
 _ITEMS_IN_TURN = 128
@@ -47,10 +47,7 @@ class Subsets(NamedTuple):
 
     def indicator(self, n_items: int) -> Tensor:
         """Return the subsets as a boolean tensor of shape (..., n_items)."""
-        shape = (*self.items.shape[:-1], n_items + 1)
-        chosen = torch.zeros(shape, dtype=torch.bool, device=self.items.device)
-        chosen.scatter_(-1, torch.where(self.items < 0, n_items, self.items), True)
-        return chosen[..., :n_items]
+        return indicator_of(self.items, n_items)
 
 
 def choose_greedily(
@@ -178,7 +175,7 @@ def _room(
         )
     limits = limits.expand(n_sets)
     _refuse(~(torch.isfinite(limits) & (limits > 0)), "its budget must be above zero")
-    present = ~Subsets(included, included).indicator(kernels.n_items)
+    present = ~indicator_of(included, kernels.n_items)
     if kernels.mask is not None:
         present &= kernels.mask
     if costs is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -14,8 +15,10 @@ from variegate.torch.inputs import (
     Collection,
     Kernels,
     LowRank,
-    as_collection,
+    check_tensors,
     checked_kernels,
+    padded,
+    ragged,
 )
 from variegate.torch.targets import ZERO_PROBABILITY, raise_problem
 
@@ -81,8 +84,27 @@ class LEnsembles:
     def collection(
         self, subsets: Tensor | None = None, name: str = "subsets", **costs: Any
     ) -> Collection:
-        """Return the sets in batches, with subsets and costs that go with them."""
-        return as_collection(self._kernels, self._offsets, subsets, name, **costs)
+        """Check the tensors of a call, and return the sets with them in batches.
+
+        ``name`` is the name of the subsets in messages; ``costs`` are
+        ``false_positive``, ``false_negative`` and ``costs``.
+        """
+        check_tensors({**costs, name: subsets}, self._kernels.device)
+        if subsets is not None:
+            if subsets.is_floating_point() or subsets.is_complex():
+                raise ValueError(
+                    f"{name} must be boolean, or item numbers padded with -1; got "
+                    f"{subsets.dtype}"
+                )
+            if subsets.ndim not in (1, 2):
+                raise ValueError(
+                    f"{name} has shape {tuple(subsets.shape)}, expected one row of "
+                    "items a set"
+                )
+        given = replace(self._kernels, subsets=subsets, **costs)
+        if self._offsets is None:
+            return padded(given, name)
+        return ragged(given, self._offsets, name)
 
     # Probabilities ----------------------------------------------------------------
 

@@ -164,7 +164,7 @@ def checked_kernels(
     is_low_rank = isinstance(kernel, LowRank)
     matrix: Any = kernel.features if isinstance(kernel, LowRank) else kernel
     _check_real("kernel", matrix, ", or LowRank")
-    _check_tensors({"log_quality": log_quality, "mask": mask}, matrix.device)
+    check_tensors({"log_quality": log_quality, "mask": mask}, matrix.device)
     if mask is not None and mask.dtype != torch.bool:
         raise ValueError(
             f"mask must be boolean, True where there is an item; got {mask.dtype}"
@@ -179,33 +179,7 @@ def checked_kernels(
     return Kernels(matrix.to(dtype), is_low_rank, log_quality, mask, jitter)
 
 
-def as_collection(
-    kernels: Kernels,
-    offsets: Sequence[int] | Tensor | None,
-    subsets: Tensor | None = None,
-    name: str = "targets",
-    **costs: Any,
-) -> Collection:
-    """Check the tensors of a call, and return all that belongs to it in batches.
-
-    ``name`` is the name of the subsets in messages; ``costs`` are ``false_positive``,
-    ``false_negative`` and ``costs``.
-    """
-    _check_tensors({**costs, name: subsets}, kernels.device)
-    if subsets is not None and (subsets.is_floating_point() or subsets.is_complex()):
-        raise ValueError(
-            f"{name} must be boolean, or item numbers padded with -1; got "
-            f"{subsets.dtype}"
-        )
-    if subsets is not None and subsets.ndim not in (1, 2):
-        raise ValueError(
-            f"{name} has shape {tuple(subsets.shape)}, expected one row of items a set"
-        )
-    given = replace(kernels, subsets=subsets, **costs)
-    return _padded(given, name) if offsets is None else _ragged(given, offsets, name)
-
-
-def _check_tensors(tensors: Mapping[str, Any], device: torch.device) -> None:
+def check_tensors(tensors: Mapping[str, Any], device: torch.device) -> None:
     """Refuse values other than tensors on the device of the kernel, or None."""
     for name, given in tensors.items():
         if given is None:
@@ -216,7 +190,7 @@ def _check_tensors(tensors: Mapping[str, Any], device: torch.device) -> None:
             raise ValueError(f"{name} is on {given.device}, but the kernel on {device}")
 
 
-def _padded(given: Kernels, name: str) -> Collection:
+def padded(given: Kernels, name: str) -> Collection:
     """Give every tensor a batch axis; one without is shared by all sets."""
     kernel, subsets = given.kernel, given.subsets
     if kernel.ndim not in (2, 3) or not (
@@ -258,7 +232,7 @@ def _padded(given: Kernels, name: str) -> Collection:
     return Collection([replace(given, **shared)], is_single=not sizes)
 
 
-def _ragged(given: Kernels, offsets: Sequence[int] | Tensor, name: str) -> Collection:
+def ragged(given: Kernels, offsets: Sequence[int] | Tensor, name: str) -> Collection:
     """Put sets that lie one after the other into batches of like sizes."""
     if given.mask is not None:
         raise ValueError("with offsets there is no padding, and no mask")

@@ -95,10 +95,7 @@ class Targets:
             numbers = self.subsets.long()
             outside = (numbers < -1) | (numbers >= self.n_items)
             numbers = numbers.masked_fill(outside, -1)
-            # Padding is marked in a column of its own, which is cut off.
-            column = numbers.masked_fill(numbers < 0, self.n_items)
-            marks = column.new_zeros(len(column), self.n_items + 1, dtype=torch.bool)
-            indicator = marks.scatter_(1, column, True)[:, : self.n_items]
+            indicator = indicator_of(numbers, self.n_items)
             twice = indicator.sum(dim=1) < (numbers >= 0).sum(dim=1)
             wrong = outside.any(dim=1) | twice
         if self.mask is not None:
@@ -149,6 +146,14 @@ class Targets:
     def signs(self) -> Tensor:
         """``W``: costs of errors, negative for wanted items."""
         return torch.where(self.indicator, -self.error_cost, self.error_cost)
+
+
+def indicator_of(numbers: Tensor, n_items: int) -> Tensor:
+    """Return item numbers (..., k), padded with -1, as booleans (..., n_items)."""
+    # Padding is marked in a column of its own, which is cut off.
+    column = numbers.masked_fill(numbers < 0, n_items)
+    marks = column.new_zeros(*column.shape[:-1], n_items + 1, dtype=torch.bool)
+    return marks.scatter_(-1, column, True)[..., :n_items]
 
 
 def raise_problem(failed: Tensor, check: bool | None = True, prefix: str = "") -> None:
