@@ -21,9 +21,9 @@ _LENGTH = 16
 #: Streams that are drawn from together.
 _STREAMS = 16
 
-#: Items whose distances give the bandwidth, and how many times their median it is.
-#: Random batches of 16 handwritten digits have 8.1 kinds of 10; these have 9.0 with
-#: half a median, 8.9 with one, 8.8 with one and a half.
+#: Items whose distances give the bandwidth, and the multiple of their median.  Random
+#: batches of 16 handwritten digits have 8.1 kinds of 10; these have 9.0 with half a
+#: median, 8.9 with one, 8.8 with one and a half.
 _MEDIAN_ITEMS, _MEDIANS = 1000, 0.5
 
 #: Ridge on the similarity of a pool, for items that are equal to be drawn too.

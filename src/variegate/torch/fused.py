@@ -4,8 +4,8 @@ A program holds the matrix of its set in registers and inverts it in place by th
 of Gauss and Jordan.  Formulas are those of :mod:`variegate.torch.dense`.
 
 The number of items is known to the compiler, so that addresses take no registers (at 50
-items, 2.8 ms instead of 7): there is one kernel for each, compiled when it is first met
-and kept on disk by Triton.
+items, 2.8 ms instead of 7): a kernel for each is compiled once, and kept on disk by
+Triton.
 """
 
 # Triton's functions have the types of its compiler, not of Python.
@@ -26,12 +26,10 @@ from torch.nn.functional import pad
 from variegate.torch.dense import DOUBTFUL, raise_diagonal
 from variegate.torch.targets import SMALLEST_ERROR, LossSettings, LossTerms, Targets
 
-#: Most registers of a thread, by the rows of a program: with fewer, more programs work
-#: at a time.
+#: Most registers of a thread, by the rows of a program: fewer let more programs run.
 _REGISTERS = {16: 80}
 
-#: Sets of different sizes are padded to multiples of this, so that few kernels are
-#: compiled.
+#: Sets of different sizes are padded to multiples of this, to compile few kernels.
 _STEP = 8
 
 
@@ -184,7 +182,7 @@ def _all(holds):
 def _scales(u, x, raised, is_item, HAS_QUALITY: tl.constexpr):
     """Return ``r``, ``c``, ``-log c``, the diagonal of ``M`` and one over its root."""
     if HAS_QUALITY:
-        # Not by maximum and minimum, which lose what is not a number.
+        # Not by maximum and minimum, which lose NaN.
         above = tl.where(u < 0.0, 0.0, u)
         r = tl.exp(tl.where(u > 0.0, 0.0, u))
         c = tl.exp(-above)
@@ -278,7 +276,7 @@ def evaluate_sets(
     is_diagonal = row == column
     cells = row * N + column
 
-    # Which items are wanted, and what errors cost.
+    # Wanted items, and the costs of errors.
     is_wrong = set_ < 0
     if BY_NUMBER:
         times = tl.zeros([SIZE], dtype=tl.int32)

@@ -130,11 +130,7 @@ class DenseResiduals(Residuals):
     """Residuals from symmetric matrices (B, N, N), or (1, N, N) for all sets."""
 
     def __init__(
-        self,
-        matrix: Tensor,
-        log_quality: Tensor,
-        mask: Tensor,
-        n_columns: int | None,
+        self, matrix: Tensor, log_quality: Tensor, mask: Tensor, n_columns: int | None
     ) -> None:
         diagonal = torch.diagonal(matrix, dim1=1, dim2=2)
         super().__init__(diagonal, log_quality, mask, n_columns)

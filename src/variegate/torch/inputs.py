@@ -151,9 +151,6 @@ class Collection:
         return values[0] if self.groups is None else per_set(values, self.groups)
 
 
-_PER_ITEM = ("log_quality", "mask", "false_positive", "false_negative", "costs")
-
-
 def checked_kernels(
     kernel: Tensor | LowRank,
     log_quality: Tensor | None,
@@ -190,9 +187,16 @@ def check_tensors(tensors: Mapping[str, Any], device: torch.device) -> None:
             raise ValueError(f"{name} is on {given.device}, but the kernel on {device}")
 
 
+def _rows(given: Kernels) -> dict[str, Tensor]:
+    """Return the tensors with a row a set, by their names in ``Kernels``."""
+    names = ("log_quality", "mask", "false_positive", "false_negative", "costs")
+    values = {name: getattr(given, name) for name in (*names, "subsets")}
+    return {name: each for name, each in values.items() if each is not None}
+
+
 def padded(given: Kernels, name: str) -> Collection:
     """Give every tensor a batch axis; one without is shared by all sets."""
-    kernel, subsets = given.kernel, given.subsets
+    kernel, rows = given.kernel, _rows(given)
     if kernel.ndim not in (2, 3) or not (
         given.is_low_rank or kernel.shape[-1] == kernel.shape[-2]
     ):
@@ -202,20 +206,17 @@ def padded(given: Kernels, name: str) -> Collection:
             f"(B, N, {last})"
         )
     n_items = kernel.shape[-2]
-    per_item = {title: getattr(given, title) for title in _PER_ITEM}
-    if subsets is not None and subsets.dtype == torch.bool:
-        per_item[name] = subsets
-    for title, values in per_item.items():
-        if values is not None and (
-            values.ndim not in (1, 2) or values.shape[-1] != n_items
-        ):
+    for title, values in rows.items():
+        has_numbers = title == "subsets" and values.dtype != torch.bool
+        has_shape = values.ndim in (1, 2) and values.shape[-1] == n_items
+        if not has_numbers and not has_shape:
             raise ValueError(
-                f"{title} has shape {tuple(values.shape)}, expected ({n_items},) or "
-                f"(B, {n_items}): one entry for each item of the kernel"
+                f"{name if title == 'subsets' else title} has shape "
+                f"{tuple(values.shape)}, expected ({n_items},) or (B, {n_items}): one "
+                "entry for each item of the kernel"
             )
-    sizes = {len(kernel)} if kernel.ndim == 3 else set()
-    rows = (subsets, *per_item.values())
-    sizes |= {len(given) for given in rows if given is not None and given.ndim == 2}
+    sizes = {len(values) for values in rows.values() if values.ndim == 2}
+    sizes |= {len(kernel)} if kernel.ndim == 3 else set()
     if len(sizes) > 1:
         raise ValueError(
             "the kernel and the tensors that go with it differ in the number of sets: "
@@ -223,9 +224,9 @@ def padded(given: Kernels, name: str) -> Collection:
         )
     n_sets = next(iter(sizes), 1)
     shared: dict[str, Any] = {
-        title: values.expand(n_sets, -1)
-        for title in (*_PER_ITEM, "subsets")
-        if (values := getattr(given, title)) is not None and values.ndim == 1
+        name: values.expand(n_sets, -1)
+        for name, values in rows.items()
+        if values.ndim == 1
     }
     if kernel.ndim == 2:
         shared |= {"kernel": kernel.expand(n_sets, -1, -1), "is_shared": True}
@@ -238,7 +239,7 @@ def ragged(given: Kernels, offsets: Sequence[int] | Tensor, name: str) -> Collec
         raise ValueError("with offsets there is no padding, and no mask")
     sizes, groups = grouped_by_size(offsets, given.device)
     n_sets, n_items, n_pairs = len(sizes), int(sizes.sum()), int((sizes**2).sum())
-    kernel, subsets = given.kernel, given.subsets
+    kernel, rows = given.kernel, _rows(given)
     n_axes, n_rows = (2, n_items) if given.is_low_rank else (1, n_pairs)
     if kernel.ndim != n_axes or len(kernel) != n_rows:
         expected = f"({n_rows}, D)" if given.is_low_rank else f"({n_rows},)"
@@ -246,31 +247,29 @@ def ragged(given: Kernels, offsets: Sequence[int] | Tensor, name: str) -> Collec
             f"with these offsets the kernel has shape {tuple(kernel.shape)}, expected "
             f"{expected}"
         )
-    flat = {title: getattr(given, title) for title in _PER_ITEM if title != "mask"}
-    if subsets is not None and (subsets.ndim == 1 or subsets.dtype == torch.bool):
-        if subsets.dtype != torch.bool:
+    numbers = None
+    if given.subsets is not None and given.subsets.dtype != torch.bool:
+        numbers = rows.pop("subsets")
+        if numbers.ndim == 1:
             raise ValueError(
                 f"with offsets, item numbers in {name} need one row for each set"
             )
-        flat["subsets"] = subsets
-    elif subsets is not None and len(subsets) != n_sets:
-        raise ValueError(f"{name} has {len(subsets)} rows, but there are {n_sets} sets")
-    for title, values in flat.items():
-        if values is not None and values.shape != (n_items,):
-            title = name if title == "subsets" else title
+        if len(numbers) != n_sets:
             raise ValueError(
-                f"with these offsets {title} has shape {tuple(values.shape)}, expected "
-                f"({n_items},)"
+                f"{name} has {len(numbers)} rows, but there are {n_sets} sets"
+            )
+    for title, values in rows.items():
+        if values.shape != (n_items,):
+            raise ValueError(
+                f"with these offsets {name if title == 'subsets' else title} has shape "
+                f"{tuple(values.shape)}, expected ({n_items},)"
             )
     batches = []
     for group in groups:
-        parts: dict[str, Any] = {
-            title: None if values is None else group.items(values)
-            for title, values in flat.items()
-        }
-        if subsets is not None and "subsets" not in flat:
-            parts["subsets"] = subsets[group.positions]
-        elif subsets is not None and group.mask is not None:
+        parts: dict[str, Any] = {k: group.items(values) for k, values in rows.items()}
+        if numbers is not None:
+            parts["subsets"] = numbers[group.positions]
+        elif "subsets" in parts and group.mask is not None:
             parts["subsets"] = parts["subsets"] & group.mask
         values = group.items(kernel) if given.is_low_rank else group.pairs(kernel)
         batches.append(replace(given, kernel=values, mask=group.mask, **parts))

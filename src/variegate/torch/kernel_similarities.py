@@ -260,7 +260,7 @@ def _kinds(
 
 
 def _checked(batch: ExampleBatch, block: str | None, n_features: int) -> Tensor:
-    """Return features that are those the kernel was fitted with."""
+    """Return features, as many as the kernel was fitted with."""
     given = batch.block(block)
     for example, features in zip(batch.examples, given, strict=True):
         if features.shape[1] != n_features:

@@ -42,19 +42,18 @@ class LargeMarginLoss(nn.Module):
         Over the sets; "none" keeps one loss a set.
     check : bool, optional
         Whether sets without a loss raise an error: True at once, which waits for a
-        GPU, False never.  By default at once on the CPU, and on a GPU at a later call,
-        when it is known; until then the loss of such a set is infinite or NaN, and its
-        gradient zero.
+        GPU, False never; by default at once on the CPU, and on a GPU at a later call.
+        Until then the loss of such a set is infinite or NaN, and its gradient zero.
 
     Notes
     -----
-    In double precision values and gradients are those of
-    :func:`variegate.large_margin_loss` to ten digits.  In single precision six digits
-    of the loss are right; of the gradient five or more for random features and for sets
-    of up to 50 items, and three for 1000 items with a smooth (Gaussian) similarity and
-    a jitter of 1e-3.  There, a subset is refused whose squared pivots are below 2e-4 of
-    the diagonal (1e-8 in double precision), and expected errors count as at least
-    1e-36, which log-qualities beyond 40 would make smaller.
+    In double precision values and gradients equal :func:`variegate.large_margin_loss`
+    to ten digits.  In single precision six digits of the loss are right; of the
+    gradient five or more for random features and for sets of up to 50 items, and three
+    for 1000 items with a smooth (Gaussian) similarity and a jitter of 1e-3.  A subset
+    is refused whose squared pivots are below 1e-8 of the diagonal (2e-4 in single
+    precision, where expected errors count as at least 1e-36, which log-qualities beyond
+    40 would make smaller).
 
     Examples
     --------
@@ -105,7 +104,7 @@ class LargeMarginLoss(nn.Module):
         ensembles : LEnsembles
         targets : boolean tensor of shape (B, N), or item numbers (B, k)
             The wanted subsets; rows of item numbers are padded with -1.  On a GPU,
-            boolean targets of large sets are waited for once, to learn the size of the
+            boolean targets of large sets are waited for once, for the size of the
             largest subset; item numbers are not.
         false_positive, false_negative : tensor of shape (B, N), optional
             Costs of wrongly choosing and of missing each item, in place of 1 and
@@ -128,7 +127,7 @@ class LargeMarginLoss(nn.Module):
         return value.sum() if self.reduction == "sum" else value.mean()
 
     def check(self) -> None:
-        """Wait for all losses so far; raise an error that names a set without one."""
+        """Wait for all losses so far, and refuse a set without one."""
         self._raise_arrived(wait=True)
 
     def _send(self, failed: Tensor) -> None:

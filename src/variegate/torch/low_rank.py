@@ -1,10 +1,10 @@
 r"""The large-margin loss of features, ``S = F Fᵀ``, without any N x N matrix.
 
-The resolvent ``(L + I)⁻¹`` comes by Woodbury's identity.  The formulas are those of
+The resolvent ``(L + I)⁻¹`` by Woodbury's identity, as in
 :mod:`variegate.learning.dual` with one factor of weight one.  With a ridge of ``ε``
 times the diagonal, ``s_i = ‖φ_i‖²``, ``p = min(e^u, 1)``, ``c = min(e^{-u}, 1)`` and
-``E = c² + ε p² s``, write per item ``share = p² / E`` and
-``kept = c² / E``.  For a diagonal matrix ``W``,
+``E = c² + ε p² s``, let ``share = p² / E`` and ``kept = c² / E`` be numbers of each
+item.  For a diagonal matrix ``W``,
 
 .. math::
 

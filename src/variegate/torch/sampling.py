@@ -6,26 +6,25 @@ Then ``I + AᵀA = I + d CᵀC d`` is factored with large pivots divided out: ``
 1)``, ``c = min(1/d, 1)``, ``r CᵀC r + c² = TTᵀ``.  With ``Q = T⁻¹ r Cᵀ`` the marginal
 kernel is ``K = QᵀQ``.
 
-Two methods with one law.  By eigenvectors, any number of samples share one
+Two methods draw from the same law.  By eigenvectors, any number of samples share one
 eigendecomposition: the eigenvectors ``w`` of ``Q Qᵀ``, of the size of the rank, give
-those of ``K``, ``v = Qᵀ w / √κ``, and each is kept with the probability ``κ`` (Hough et
-al., 2006), which has an absolute error of rounding whatever the qualities.  Item after
-item (Poulson, 2020), each is taken with its probability given the decisions before: the
-pivot of an elimination of ``K``, from which one is subtracted wherever the item was
-left out.  That needs no eigenvectors: on a CPU it is twice as fast for up to four
-samples of each of many kernels of 10 to 50 items.
+the eigenvectors ``v = Qᵀ w / √κ`` of ``K``, each kept with the probability ``κ`` (Hough
+et al., 2006), which has an absolute error of rounding whatever the qualities.  Item
+after item (Poulson, 2020), each is taken with its probability given the decisions
+before: the pivot of an elimination of ``K``, less one wherever the item was left out.
+Without eigenvectors, that is twice as fast on a CPU for up to four samples of each of
+many kernels of 10 to 50 items.
 
-For exactly ``k`` items ``L`` is first multiplied by a number that makes about ``k``
-items expected, which leaves that law as it is: the eigenvalues that matter to it are
-then those neither near zero nor near one, whose digits are all there.
+For exactly ``k`` items ``L`` is first scaled so that about ``k`` items are expected,
+which does not change the law: the eigenvalues that matter are then neither near zero
+nor near one, and keep all digits.
 
 An elementary process picks ``k`` items from the span of ``k`` orthonormal vectors: the
 next item with probability proportional to its squared residual outside the span of the
 items picked before.  As in :mod:`variegate.linalg.compiled.elementary`, items are
-proposed from the residuals before any pick and accepted with the share that is left of
-their residual.  Here every sample looks at several proposals in a round, takes the
-first that is accepted, if any is, and forgets the others: so nearly every round adds an
-item to every sample.
+proposed by the residuals before any pick and accepted with the share that is left of
+their residual.  Every sample takes the first accepted of several proposals in a round,
+so that nearly every round adds an item to every sample.
 """
 
 from __future__ import annotations
@@ -44,26 +43,25 @@ from variegate.torch.greedy import Residuals, choose
 #: A pivot of ``L`` below this adds less than rounding to any probability.
 _NO_PART = math.log(1e-20)
 
-#: Steps that halve the interval of the multiple of ``L``: to 1e-3 of an interval of
-#: thousands, as no more than the order of magnitude matters.
+#: Bisections for the multiple of ``L``, of which only the order of magnitude matters:
+#: to 1e-3 of an interval of thousands.
 _HALVINGS = 24
 
-#: How far eigenvalues can be from the pivots of which the interval is made.
+#: The largest distance of a logarithm of an eigenvalue from the pivots.
 _BEYOND = 40.0
 
-#: Coins that are tossed at a time, or entries of matrices that are eliminated.
+#: Random numbers that are drawn at a time, or entries of matrices that are eliminated.
 _COINS = {"cuda": 2**26, "cpu": 2**22}
 
 #: Proposals in the first round, and in the last.
 _FEWEST_PROPOSALS = 2
 _MOST_PROPOSALS = 32
 
-#: A residual up to this share of an item is rounding: it was picked, or lies in the
-#: span of those that were.
+#: A residual up to this share of an item is rounding: it lies in the span of the picks.
 _ROUNDING = 1e-12
 
-#: Numbers in the largest temporary of a block of samples: enough to fill a GPU, and for
-#: a processor few enough to stay near it.
+#: Numbers in the largest temporary of a block of samples: enough to fill a GPU, and few
+#: enough for the cache of a CPU.
 _BLOCK_ENTRIES = {"cuda": 2**24, "cpu": 2**20}
 
 
@@ -86,8 +84,8 @@ def roots_of(residuals: Residuals, rounds: int, k: int | None) -> tuple[Tensor, 
     rank = there.sum(dim=1)
     gains, there = gains[:, : int(rank.max())], there[:, : int(rank.max())]
     pivots = 0.5 * torch.where(there, gains, 0.0)
-    # An item that is not used up has a part of at least 1e-6 of its length, and that
-    # is at most the pivot: so much for what can be multiplied by a nonzero entry.
+    # An item with a nonzero entry has a residual of at least 1e-6 of its length, which
+    # is at most the pivot: larger exponents belong to entries of zero.
     exponent = 0.5 * residuals.twice_log_scale[:, None, :] - pivots[:, :, None]
     C = residuals.columns[:, : gains.shape[1]] * exponent.clamp_(max=16.0).exp_()
     if k is not None:
@@ -102,10 +100,10 @@ def roots_of(residuals: Residuals, rounds: int, k: int | None) -> tuple[Tensor, 
 
 
 def mixture_of(Q: Tensor) -> ElementaryMixture:
-    """Return the mixtures that the processes with ``K = QᵀQ`` are."""
+    """Return processes with ``K = QᵀQ`` as mixtures of elementary processes."""
     kept, W = torch.linalg.eigh(torch.bmm(Q, Q.mT))
     kept = kept.clamp(0.0, 1.0)
-    # Of those that are zero to rounding, rounding is all that is left.
+    # Smaller eigenvalues are rounding.
     rounding = max(kept.shape[1], 1) * torch.finfo(kept.dtype).eps
     kept = torch.where(kept > rounding, kept, 0.0)
     most = int((kept > 0.0).sum(dim=1).max()) if len(kept) else 0
@@ -158,14 +156,14 @@ def draw(
 def _coins(
     kept: Tensor, k: int | None, generator: Generator | None
 ) -> Callable[[int], Tensor]:
-    """Return a function from a number of samples to the vectors that they keep."""
+    """Return a function that draws which vectors a number of samples keep."""
     if k is None:
         n_sets, n_vectors = kept.shape
         return lambda n_samples: (
             kept.new_empty(n_sets, n_samples, n_vectors).uniform_(generator=generator)
             < kept[:, None, :]
         )
-    # One minus an eigenvalue is known to rounding only, and matters no further.
+    # One minus an eigenvalue has an error of rounding.
     least = torch.finfo(kept.dtype).eps
     log_values = kept.log() - (1.0 - kept).clamp(min=least).log()
     probabilities = keep_probabilities(log_values, k)
@@ -173,20 +171,20 @@ def _coins(
 
 
 def _joined(parts: list[Tensor], dim: int) -> Tensor:
-    """Put parts together, those of smaller sizes filled up with -1."""
+    """Put parts together, filled up to the largest size with -1."""
     largest = max(part.shape[2] for part in parts)
     parts = [pad(part, (0, largest - part.shape[2]), value=-1) for part in parts]
     return torch.cat(parts, dim=dim)
 
 
 def keep_probabilities(log_values: Tensor, k: int) -> Tensor:
-    """Return the probability to keep each eigenvector when some are still wanted.
+    """Return the probability to keep each eigenvector while some are still missing.
 
     With ``j`` of the first ``m`` wanted, the ``m``-th is kept with probability
     ``λ_m e_{j-1}(m - 1) / e_j(m)`` (Kulesza and Taskar, 2011), where
     ``e_j(m) = e_j(m - 1) + λ_m e_{j-1}(m - 1)`` has no subtraction: in log space no
-    digit is lost whatever the scale of the values.  These are logarithms (B, M), up to
-    a constant for each set; probabilities are (M, B, k + 1), zero where none is wanted.
+    digit is lost.  Values are logarithms (B, M), up to a constant for each set;
+    probabilities are (M, B, k + 1), zero where none is wanted.
     """
     n_sets, n_values = log_values.shape
     probabilities = log_values.new_zeros(n_values, n_sets, k + 1)
@@ -287,7 +285,7 @@ def sample_elementary(
     items = torch.full((len(sizes), largest), n_items, device=vectors.device)
     if largest == 0:
         return items.view(n_sets, n_samples, 0)
-    # The vector of zeros that fills up those of small samples is the last of a set.
+    # The last vector of a set is zero, and fills up the vectors of small samples.
     padded = pad(vectors, (0, 0, 0, 1)).flatten(0, 1)
     rows = _rows_kept(kept, largest)
     cumulative = torch.bmm(kept.to(vectors.dtype), vectors.square()).cumsum(dim=2)
@@ -313,7 +311,7 @@ def sample_elementary(
 
 
 def _rows_kept(kept: Tensor, largest: int) -> Tensor:
-    """Return where each sample's vectors are among those of all sets, (B n, k)."""
+    """Return the rows (B n, k) of each sample's vectors among all vectors."""
     n_sets, n_samples, n_vectors = kept.shape
     own, sample, vector = kept.nonzero(as_tuple=True)
     place = (kept.cumsum(dim=2) - 1)[own, sample, vector]
@@ -326,7 +324,7 @@ def _rows_kept(kept: Tensor, largest: int) -> Tensor:
 def _draw(
     samples: _Samples, vectors: Tensor, generator: Generator | None
 ) -> list[_Samples]:
-    """Draw until all have their size; return them as they were finished."""
+    """Draw until all samples have their size; return them in parts."""
     k = samples.rows.shape[1]
     finished, rounds = [], 0
     while True:

@@ -30,7 +30,7 @@ def linear(features: Tensor, normalize: bool = False) -> Tensor:
 
 
 def unit_rows(features: Tensor) -> Tensor:
-    """Return rows scaled to unit length; those of zeros stay."""
+    """Return rows scaled to unit length; rows of zeros stay."""
     # By the largest entry first, so that no square overflows or underflows.
     largest = features.detach().abs().amax(dim=-1, keepdim=True)
     features = features / torch.where(largest > 0.0, largest, 1.0)

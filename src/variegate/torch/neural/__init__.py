@@ -125,7 +125,7 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
     ----------
     network_ : torch.nn.Module
         With ``quality``, ``encoder`` and ``similarity``: trained copies of the modules
-        that were given, or those made by default.
+        that were given, or default ones.
     history_ : list of Epoch
     solver_result_ : SolverResult
         How learning ended, and the best objective; its ``parameters`` are empty.

@@ -1,7 +1,7 @@
 """Networks from the features of items to a determinantal point process.
 
-Modules see items as rows, those of all ground sets below each other and nothing else,
-so that no padding goes through a network; a similarity sees ground sets.
+Modules see the items of all ground sets as rows, without padding; a similarity sees
+ground sets.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ class Items:
 
 
 def _fitting(module: nn.Module, numbers: Tensor) -> Tensor:
-    """Return numbers in the precision of a module's weights, single if it has none."""
+    """Return numbers in the precision of a module's weights, by default single."""
     kinds = (p.dtype for p in module.parameters() if p.is_floating_point())
     return numbers.to(next(kinds, torch.float32))
 
@@ -298,13 +298,13 @@ def _n_embedding(encoder: nn.Module, n_features: int) -> int:
 
 @torch.no_grad()
 def _try(network: DPPNetwork) -> None:
-    """Refuse modules whose outputs for two items have another form than needed."""
+    """Refuse modules whose outputs for two items have a wrong shape."""
     network.eval()
     for name, weight in network.state_dict().items():
         if not isinstance(weight, Tensor):
             raise ValueError(
-                f"{name} of the network is a {type(weight).__name__}, no tensor, and "
-                "cannot be kept in a file: leave it out of the state of your module"
+                f"{name} of the network is a {type(weight).__name__}, not a tensor, "
+                "and cannot be kept in a file: leave it out of the state of your module"
             )
     features = network.features
     items = _fitting(network.quality, torch.zeros(2, features.n_quality))
