@@ -11,7 +11,7 @@ from torch import Tensor
 
 from variegate._validation import check_number
 from variegate.torch import dense, low_rank
-from variegate.torch.ragged import SizeGroup, grouped_by_size, per_item, per_set
+from variegate.torch.ragged import Layout
 from variegate.torch.targets import NOT_DEFINITE, LossSettings, Targets, raise_problem
 
 
@@ -110,10 +110,8 @@ class Collection:
 
     batches: list[Kernels]
     is_single: bool = False  # whether one set was given, without a batch axis
-    # of sets that lie one after the other: how they were put into batches, and the
-    # number of items of all
-    groups: list[SizeGroup] | None = None
-    n_items: int = 0
+    # how sets that lie one after the other were put into batches
+    layout: Layout | None = None
 
     def losses(
         self, lam: float, hinge: bool, omega: float, tolerance: float | None = None
@@ -139,8 +137,8 @@ class Collection:
 
     def per_item(self, values: list[Tensor]) -> Tensor:
         """Put numbers of items, a tensor for each batch, into the form of the input."""
-        if self.groups is not None:
-            return per_item(values, self.groups, self.n_items)
+        if self.layout is not None:
+            return self.layout.per_item(values)
         return self.without_axis(values[0])
 
     def without_axis(self, values: Tensor) -> Tensor:
@@ -148,7 +146,7 @@ class Collection:
         return values[0] if self.is_single else values
 
     def _per_set(self, values: list[Tensor]) -> Tensor:
-        return values[0] if self.groups is None else per_set(values, self.groups)
+        return values[0] if self.layout is None else self.layout.per_set(values)
 
 
 def checked_kernels(
@@ -237,10 +235,9 @@ def ragged(given: Kernels, offsets: Sequence[int] | Tensor, name: str) -> Collec
     """Put sets that lie one after the other into batches of like sizes."""
     if given.mask is not None:
         raise ValueError("with offsets there is no padding, and no mask")
-    sizes, groups = grouped_by_size(offsets, given.device)
-    n_sets, n_items, n_pairs = len(sizes), int(sizes.sum()), int((sizes**2).sum())
-    kernel, rows = given.kernel, _rows(given)
-    n_axes, n_rows = (2, n_items) if given.is_low_rank else (1, n_pairs)
+    layout = Layout(offsets, given.device)
+    kernel, rows, n_items = given.kernel, _rows(given), layout.n_items
+    n_axes, n_rows = (2, n_items) if given.is_low_rank else (1, layout.n_pairs)
     if kernel.ndim != n_axes or len(kernel) != n_rows:
         expected = f"({n_rows}, D)" if given.is_low_rank else f"({n_rows},)"
         raise ValueError(
@@ -254,9 +251,9 @@ def ragged(given: Kernels, offsets: Sequence[int] | Tensor, name: str) -> Collec
             raise ValueError(
                 f"with offsets, item numbers in {name} need one row for each set"
             )
-        if len(numbers) != n_sets:
+        if len(numbers) != layout.n_sets:
             raise ValueError(
-                f"{name} has {len(numbers)} rows, but there are {n_sets} sets"
+                f"{name} has {len(numbers)} rows, but there are {layout.n_sets} sets"
             )
     for title, values in rows.items():
         if values.shape != (n_items,):
@@ -265,7 +262,7 @@ def ragged(given: Kernels, offsets: Sequence[int] | Tensor, name: str) -> Collec
                 f"{tuple(values.shape)}, expected ({n_items},)"
             )
     batches = []
-    for group in groups:
+    for group in layout.groups:
         parts: dict[str, Any] = {k: group.items(values) for k, values in rows.items()}
         if numbers is not None:
             parts["subsets"] = numbers[group.positions]
@@ -273,7 +270,7 @@ def ragged(given: Kernels, offsets: Sequence[int] | Tensor, name: str) -> Collec
             parts["subsets"] = parts["subsets"] & group.mask
         values = group.items(kernel) if given.is_low_rank else group.pairs(kernel)
         batches.append(replace(given, kernel=values, mask=group.mask, **parts))
-    return Collection(batches, groups=groups, n_items=n_items)
+    return Collection(batches, layout=layout)
 
 
 def _check_real(title: str, values: Any, others: str = "") -> None:

@@ -38,56 +38,56 @@ def _taken(values: Tensor, index: Tensor) -> Tensor:
     return rows.view(*index.shape, *values.shape[1:])
 
 
-def grouped_by_size(
-    offsets: Sequence[int] | Tensor, device: torch.device
-) -> tuple[IntArray, list[SizeGroup]]:
-    """Return the sizes of the sets between ``offsets`` (B + 1), and them in groups.
+class Layout:
+    """Sets between ``offsets`` (B + 1), in groups of like sizes.
 
     Of a padded row of a group at most an eighth is padding, or seven items.
     """
-    ends = _checked_offsets(offsets)
-    sizes = np.diff(ends)
-    pair_ends = np.concatenate([[0], np.cumsum(sizes**2)])
-    # Multiples of an eighth of the size, or of eight.
-    exponents = np.frexp(sizes.astype(np.float64))[1]
-    steps = np.maximum(8, 2 ** (np.maximum(exponents, 4) - 4))
-    classes = -(-sizes // steps) * steps
-    order = np.argsort(classes, kind="stable")
-    groups = []
-    cuts = np.flatnonzero(np.diff(classes[order])) + 1
-    for places in np.split(order, cuts) if len(order) else ():
-        position, start, pair_start, size = (
-            torch.from_numpy(numbers).to(device, non_blocking=True)
-            for numbers in (places, ends[places], pair_ends[places], sizes[places])
-        )
-        width = int(sizes[places].max())
-        item = torch.arange(width, device=device)
-        is_padded = bool((sizes[places] < width).any())
-        mask = item < size[:, None] if is_padded else None
-        index = start[:, None] + item
-        groups.append(SizeGroup(position, size, index, pair_start, mask))
-    return sizes, groups
 
+    def __init__(self, offsets: Sequence[int] | Tensor, device: torch.device) -> None:
+        ends = _checked_offsets(offsets)
+        sizes = np.diff(ends)
+        pair_ends = np.concatenate([[0], np.cumsum(sizes**2)])
+        # Multiples of an eighth of the size, or of eight.
+        exponents = np.frexp(sizes.astype(np.float64))[1]
+        steps = np.maximum(8, 2 ** (np.maximum(exponents, 4) - 4))
+        classes = -(-sizes // steps) * steps
+        order = np.argsort(classes, kind="stable")
+        cuts = np.flatnonzero(np.diff(classes[order])) + 1
+        self.device, self.n_sets = device, len(sizes)
+        self.n_items, self.n_pairs = int(ends[-1]), int(pair_ends[-1])
+        self.groups: list[SizeGroup] = []
+        for places in np.split(order, cuts) if len(order) else ():
+            position, start, pair_start, size = (
+                torch.from_numpy(numbers).to(device, non_blocking=True)
+                for numbers in (places, ends[places], pair_ends[places], sizes[places])
+            )
+            width = int(sizes[places].max())
+            item = torch.arange(width, device=device)
+            is_padded = bool((sizes[places] < width).any())
+            mask = item < size[:, None] if is_padded else None
+            index = start[:, None] + item
+            self.groups.append(SizeGroup(position, size, index, pair_start, mask))
 
-def per_set(values: list[Tensor], groups: list[SizeGroup]) -> Tensor:
-    """Put values (b,) of the sets of each group into the order of the sets."""
-    if not values:
-        return torch.zeros(0)
-    places = torch.cat([group.positions for group in groups])
-    return torch.cat(values).index_select(0, places.argsort())
+    def per_set(self, values: list[Tensor]) -> Tensor:
+        """Put values (b,) of the sets of each group into the order of the sets."""
+        if not values:
+            return torch.zeros(0, device=self.device)
+        places = torch.cat([group.positions for group in self.groups])
+        return torch.cat(values).index_select(0, places.argsort())
 
-
-def per_item(values: list[Tensor], groups: list[SizeGroup], n_items: int) -> Tensor:
-    """Put values (b, width) of the items of each group one after the other."""
-    if not values:
-        return torch.zeros(0)
-    places = [
-        group.index if group.mask is None else group.index.where(group.mask, n_items)
-        for group in groups
-    ]
-    flat, index = (torch.cat([x.flatten() for x in xs]) for xs in (values, places))
-    # Padding goes to one more place at the end.
-    return flat.new_zeros(n_items + 1).scatter(0, index, flat)[:n_items]
+    def per_item(self, values: list[Tensor]) -> Tensor:
+        """Put values (b, width) of the items of each group one after the other."""
+        if not values:
+            return torch.zeros(0, device=self.device)
+        n, flat = self.n_items, torch.cat([part.flatten() for part in values])
+        # Padding goes to one more place at the end.
+        places = [
+            index if mask is None else index.where(mask, n)
+            for _, _, index, _, mask in self.groups
+        ]
+        index = torch.cat([part.flatten() for part in places])
+        return flat.new_zeros(n + 1).scatter(0, index, flat)[:n]
 
 
 def _checked_offsets(offsets: Any) -> IntArray:

@@ -167,13 +167,13 @@ class LinearSimilarity(_Similarity):
 
 
 class GaussianSimilarity(_Similarity):
-    r"""Gaussians at several bandwidths and a linear part, their weights learned.
+    r"""Gaussians at several bandwidths and a linear part, with learned weights.
 
     .. math:: S_{ij} = \sum_k w_k \exp(-\|\phi_i - \phi_j\|^2 / \sigma_k^2)
         + w_0\, \phi_i^T \phi_j, \qquad \sum_k w_k + w_0 = 1
 
-    as :class:`variegate.MultipleKernel`.  Learned are numbers ``z`` with
-    ``w = z² / Σ z²``: a weight of zero stays zero.
+    as :class:`variegate.MultipleKernel`, by learned numbers ``z`` with ``w = z² / Σ
+    z²``: a weight of zero stays zero.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ class GaussianSimilarity(_Similarity):
     linear : bool, default=True
         Whether there is a linear part.
     anchored : bool, default=False
-        Whether Gaussians are seen from the origin: see :class:`variegate.Gaussian`.
+        See :class:`variegate.Gaussian`.
     encoder : module, optional
         Applied to the features first.
 
@@ -207,7 +207,7 @@ class GaussianSimilarity(_Similarity):
             check_number("a bandwidth", bandwidth, positive=True)
         check_flag("linear", linear)
         check_flag("anchored", anchored)
-        self.bandwidths = [float(bandwidth) for bandwidth in bandwidths]
+        self.bandwidths = list(map(float, bandwidths))
         self.linear, self.anchored = linear, anchored
         n_weights = len(self.bandwidths) + linear
         if not n_weights:
@@ -274,8 +274,7 @@ class KindsSimilarity(_Similarity):
         Of an item, after the encoder.
     n_kinds : int, default=16
     sharpness : float, default=5.0
-        How clearly items belong to a kind at the start, where kinds are directions
-        drawn at random.
+        How clearly items belong to one of the random kinds of the start.
     apart : float, default=0.05
         ``ε`` at the start, between 0 and 1.
     encoder : module, optional
@@ -305,9 +304,9 @@ class KindsSimilarity(_Similarity):
         check_number("apart", apart, positive=True)
         if apart >= 1.0:
             raise ValueError(f"apart must be below 1, got {apart!r}")
-        centers = unit_rows(torch.randn(n_kinds, n_features))
+        directions = unit_rows(torch.randn(n_kinds, n_features))
         self.register_buffer("center", torch.zeros(n_features))
-        self.weight = nn.Parameter(2.0 * sharpness * centers)
+        self.weight = nn.Parameter(2.0 * sharpness * directions)
         self.bias = nn.Parameter(torch.full((n_kinds,), -float(sharpness)))
         self.log_odds = nn.Parameter(torch.tensor(log(apart / (1.0 - apart))))
 
@@ -317,17 +316,15 @@ class KindsSimilarity(_Similarity):
     ) -> Self:
         """Return the similarity of a fitted :class:`variegate.Kinds`.
 
-        At ``parameters`` (``kernel_parameters_`` of a model; by default the start of
-        learning), in double precision.
+        In double precision, at ``parameters`` (by default the start of learning).
         """
         _check_kernel(kernel, Kinds)
         given = _parameters_of(kernel, parameters).numpy()
         weight, bias = kernel.weights(given)
         n_kinds, n_features = weight.shape
-        made = cls(n_features, n_kinds, kernel.sharpness, kernel.apart, encoder)
+        new = cls(n_features, n_kinds, kernel.sharpness, kernel.apart, encoder)
         odds = log(kernel.apart / (1.0 - kernel.apart)) + float(given[-1])
-        values = {"weight": weight, "bias": bias, "log_odds": odds}
-        return made._with(center=kernel.center_, **values)
+        return new._with(center=kernel.center_, weight=weight, bias=bias, log_odds=odds)
 
     def _of(self, items: Tensor) -> Tensor:
         items = unit_rows(items - self.center)
@@ -372,7 +369,10 @@ class MetricSimilarity(_Similarity):
     def from_kernel(
         cls, kernel: Metric, parameters: Any = None, encoder: nn.Module | None = None
     ) -> Self:
-        """Return the similarity of a :class:`variegate.Metric`, as of ``Kinds``."""
+        """Return the similarity of a fitted :class:`variegate.Metric`.
+
+        Parameters as for :class:`KindsSimilarity`.
+        """
         _check_kernel(kernel, Metric)
         weight = kernel.weights(_parameters_of(kernel, parameters).numpy())
         return cls(weight.shape[1], len(weight), encoder)._with(weight=weight)
