@@ -247,7 +247,9 @@ class _Bars:
 
     def draw(self, axes: Axes) -> None:
         places = np.arange(len(self.names))
-        axes.barh(places, self.values, height=0.66, color=self.colours)
+        bars = axes.barh(places, self.values, height=0.66, color=self.colours)
+        axes.bar_label(bars, self.numbers, padding=4, fontsize=8)
+        axes.margins(x=0.2)  # room for the numbers
         axes.axvline(0.0, color="black", linewidth=0.8)
         axes.set_yticks(places, self.names, parse_math=False)
         axes.tick_params(axis="y", length=0)
@@ -256,23 +258,6 @@ class _Bars:
         axes.grid(axis="x", color="#dddddd", linewidth=0.8)
         axes.spines["left"].set_visible(False)
         axes.set_xlabel(self.label)
-        for place, value, number in zip(places, self.values, self.numbers, strict=True):
-            axes.annotate(
-                number,
-                (value, float(place)),
-                xytext=(4 if value >= 0.0 else -4, 0),
-                textcoords="offset points",
-                ha="left" if value >= 0.0 else "right",
-                va="center",
-                fontsize=8,
-            )
-        # Room for the numbers beside the bars.
-        low, high = min(0.0, *self.values), max(0.0, *self.values)
-        room = 0.2 * ((high - low) or 1.0)
-        axes.set_xlim(
-            low - (room if low < 0.0 else 0.0),
-            high + (room if high > 0.0 or low == high else 0.0),
-        )
 
 
 def model_figure(

@@ -37,12 +37,10 @@ def columns(
                 table.add_column(justify="right" if is_number else "left", no_wrap=True)
         # As text, for rich reads strings as markup.
         table.add_row(*map(Text, row))
-    console = Console(
-        file=io.StringIO(), width=_WIDTH, color_system=None, force_jupyter=False
-    )
-    with console.capture() as written:
-        console.print(table)
-    lines = (line.rstrip() for line in written.get().splitlines())
+    text = io.StringIO()
+    console = Console(file=text, width=_WIDTH, color_system=None, force_jupyter=False)
+    console.print(table)
+    lines = (line.rstrip() for line in text.getvalue().splitlines())
     return textwrap.indent("\n".join(lines), " " * indent)
 
 
