@@ -34,7 +34,14 @@ sys.path.insert(0, str(ROOT / "examples"))
 PYTORCH = ("guides/encoder.md", "pytorch.md")
 
 #: Pages that show a picture which their own code makes.
-ILLUSTRATED = ("start.md", "tables.md", "summaries.md", "keyframes.md", "guides/*.md")
+ILLUSTRATED = (
+    "concepts.md",
+    "start.md",
+    "tables.md",
+    "summaries.md",
+    "keyframes.md",
+    "guides/*.md",
+)
 
 #: Of those, pages whose pictures are of a browser: scripts/studio_screenshots.py.
 PHOTOGRAPHED = ("guides/studio.md",)
