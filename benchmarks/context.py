@@ -205,7 +205,7 @@ def ways(search, training, selectors, k, budget):
         omega = best_knob(search, training, way, k, budget, OMEGAS)
         yield f"{name}, omega {omega:g} by training", way(k, budget, omega)
         if budget is None:
-            yield f"{name}, as many as it likes", way(None, None)
+            yield f"{name}, size chosen by the model", way(None, None)
         else:
             # A budget is a most; how many chunks to take is for the model, or told.
             size = best_knob(search, training, sized(way), k, budget, SIZES)
@@ -213,7 +213,7 @@ def ways(search, training, selectors, k, budget):
     rest = [search.needed(q) for q in range(len(search.questions))]
     if budget is None:
         yield (
-            "all that was found and is needed",
+            "every needed fact that was found",
             lambda q: [search.found[q][place] for place in rest[q]],
         )
 
