@@ -18,14 +18,14 @@ from variegate import kernels as builtin_kernels
 from variegate._typing import FloatArray
 from variegate.decoding import DECODERS
 from variegate.files.schema import (
+    ANYTHING,
+    FLAG,
     LARGEST,
-    Anything,
-    Flag,
+    NULL,
     ListOf,
     MapOf,
     Maybe,
     Names,
-    Null,
     Number,
     Record,
     Shape,
@@ -50,13 +50,13 @@ _OPTIONAL: dict[str, Shape] = {"written_by": String()}
 #: The first lines of all files.
 HEAD = _REQUIRED | _OPTIONAL
 _MODEL: dict[str, Shape] = {
-    "settings": MapOf(Anything()),
+    "settings": MapOf(ANYTHING),
     "kernel": Record(
         {
             "type": String(),
-            "parameters": MapOf(Anything()),
-            "state": MapOf(Anything()),
-            "given": Flag(),
+            "parameters": MapOf(ANYTHING),
+            "state": MapOf(ANYTHING),
+            "given": FLAG,
         }
     ),
     "fitted": Record(
@@ -85,8 +85,8 @@ _SOME = Number(least=1, is_whole=True)
 _AMOUNT = Number(least=0)
 #: Shapes of parameters that their annotations do not tell; a file cannot hold code.
 _PARAMETERS: dict[str, Shape] = {
-    "agreement": Null(),
-    "draw": Null(),
+    "agreement": NULL,
+    "draw": NULL,
     "search": String(("samples", "greedy")),
     "beta": POSITIVE,
     "decay_steps": POSITIVE,
@@ -124,26 +124,22 @@ _NESTED = "$kernel"
 PLAIN = Record(_REQUIRED | _MODEL | ENDED, _OPTIONAL)
 
 
-class _OneModel(Names):
-    """A model for an omega; of one that has a type, the rest is its reader's."""
-
-    def check(self, value: Any, place: str = "") -> None:
-        """Refuse a value that is not a model."""
-        super().check(value, place)
-        shape = Record({"omega": POSITIVE} | _MODEL | ENDED)
-        if "type" in value:
-            shape = Record({"omega": POSITIVE, "type": String()})
-            value = {name: value[name] for name in ("omega", "type") if name in value}
-        shape.check(value, place)
+def _check_one_model(value: Mapping[str, Any], place: str) -> None:
+    """Check a model for an omega; of one that has a type, the rest is its reader's."""
+    shape = Record({"omega": POSITIVE} | _MODEL | ENDED)
+    if "type" in value:
+        shape = Record({"omega": POSITIVE, "type": String()})
+        value = {name: value[name] for name in ("omega", "type") if name in value}
+    shape.check(value, place)
 
 
 #: The models of an application, one for each omega.
-MODELS = ListOf(_OneModel(), least=1)
+MODELS = ListOf(Names(_check_one_model), least=1)
 
 
-def application(sections: Mapping[str, Shape]) -> Record:
+def application(sections: Mapping[str, Shape]) -> Shape:
     """Return the format of an application's files, with sections of its own."""
-    shared = {"type": String(), "settings": MapOf(Anything()), "models": MODELS}
+    shared = {"type": String(), "settings": MapOf(ANYTHING), "models": MODELS}
     return Record({**_REQUIRED, **shared, **sections}, _OPTIONAL)
 
 

@@ -37,6 +37,7 @@ from variegate._version import __version__
 from variegate.files.atomic import plain, write_atomic
 from variegate.files.model_format import (
     FORMAT,
+    HEAD,
     PLAIN,
     VERSION,
     ModelFileError,
@@ -189,7 +190,7 @@ def _check_head(document: Any) -> None:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ModelFileError(f'not a variegate model: "format" is not "{FORMAT}"')
     version = document.get("version")
-    if version is None or not PLAIN.required["version"].admits(version):
+    if version is None or not HEAD["version"].admits(version):
         raise ModelFileError(f'"version" is {version!r}, not a version number')
     if version > VERSION:
         raise ModelFileError(

@@ -7,9 +7,11 @@ whole number of at least 0``.  After the check, values are used without looking 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from variegate._progress import ignore
 
 #: The largest number that a file may hold: its square is finite.
 LARGEST = 1e150
@@ -22,20 +24,26 @@ class SchemaError(ValueError):
     """A value does not have the shape that it should."""
 
 
+@dataclass(frozen=True, eq=False)
 class Shape:
-    """A set of plain values."""
+    """A set of plain values.
 
-    #: Whether it holds other values, so that None or [] means that it is missing.
-    is_section: ClassVar[bool] = False
+    Attributes
+    ----------
+    words : str
+        The name of such a value in messages.
+    admits : callable
+        Tells whether a value has this shape, regardless of the values inside it.
+    inside : callable
+        Checks the values inside a value, whose place is the second argument.
+    is_section : bool
+        Whether it holds other values, so that None or [] means that it is missing.
+    """
 
-    @property
-    def words(self) -> str:
-        """The name of such a value in messages."""
-        return "anything"
-
-    def admits(self, value: Any) -> bool:
-        """Return whether a value has this shape, regardless of the values inside it."""
-        return True
+    words: str
+    admits: Callable[[Any], bool]
+    inside: Callable[[Any, str], object] = ignore
+    is_section: bool = False
 
     def check(self, value: Any, place: str = "") -> None:
         """Raise an error unless a value and all values inside it have this shape."""
@@ -43,200 +51,145 @@ class Shape:
             if self.is_section and value in (None, []):
                 raise SchemaError(f'the section "{place}" is missing')
             raise SchemaError(f'"{place}" is {_shown(value)}, not {self.words}')
+        self.inside(value, place)
 
 
-class Anything(Shape):
-    """Any value, checked by its reader."""
+#: Any value, checked by its reader.
+ANYTHING = Shape("anything", lambda value: True)
+FLAG = Shape("true or false", lambda value: isinstance(value, bool))
+#: In place of code for example, which a file cannot hold.
+NULL = Shape("null", lambda value: value is None)
 
 
-@dataclass(frozen=True)
-class Number(Shape):
-    """A finite number from ``least`` to ``most``, or above ``least``."""
+def Number(
+    least: float = -LARGEST,
+    is_above: bool = False,
+    is_whole: bool = False,
+    most: float = LARGEST,
+) -> Shape:
+    """Return the shape of finite numbers from ``least`` to ``most``, or above."""
+    words = "a whole number" if is_whole else "a number"
+    if most < LARGEST:
+        words += f" from {least:g} to {most:g}"
+    elif least != -LARGEST:
+        words += f" {'above' if is_above else 'of at least'} {least:g}"
+    known = int if is_whole else int | float
 
-    least: float = -LARGEST
-    is_above: bool = False
-    is_whole: bool = False
-    most: float = LARGEST
-
-    @property
-    def words(self) -> str:
-        noun = "a whole number" if self.is_whole else "a number"
-        if self.most < LARGEST:
-            return f"{noun} from {self.least:g} to {self.most:g}"
-        if self.least == -LARGEST:
-            return noun
-        return f"{noun} {'above' if self.is_above else 'of at least'} {self.least:g}"
-
-    def admits(self, value: Any) -> bool:
-        if isinstance(value, bool) or not isinstance(
-            value, int if self.is_whole else int | float
-        ):
+    def admits(value: Any) -> bool:
+        if isinstance(value, bool) or not isinstance(value, known):
             return False
         # NaN is not between any two numbers.
-        return self.least <= value <= self.most and not (
-            self.is_above and value == self.least
-        )
+        return least <= value <= most and not (is_above and value == least)
+
+    return Shape(words, admits)
 
 
-@dataclass(frozen=True)
-class String(Shape):
-    """A text, one of ``choices`` if there are any."""
-
-    choices: tuple[str, ...] = ()
-
-    @property
-    def words(self) -> str:
-        return "one of " + ", ".join(self.choices) if self.choices else "a text"
-
-    def admits(self, value: Any) -> bool:
-        return isinstance(value, str) and (not self.choices or value in self.choices)
+def String(choices: tuple[str, ...] = ()) -> Shape:
+    """Return the shape of text, one of ``choices`` if there are any."""
+    words = "one of " + ", ".join(choices) if choices else "a text"
+    return Shape(
+        words, lambda text: isinstance(text, str) and (not choices or text in choices)
+    )
 
 
-class Flag(Shape):
-    """True or false."""
-
-    words = "true or false"
-
-    def admits(self, value: Any) -> bool:
-        return isinstance(value, bool)
-
-
-class Null(Shape):
-    """Null, in place of code for example, which a file cannot hold."""
-
-    words = "null"
-
-    def admits(self, value: Any) -> bool:
-        return value is None
+def Maybe(shape: Shape) -> Shape:
+    """Return a shape with null."""
+    return Shape(
+        f"{shape.words} or null",
+        lambda value: True,
+        lambda value, place: None if value is None else shape.check(value, place),
+    )
 
 
-@dataclass(frozen=True)
-class Maybe(Shape):
-    """A shape, or null."""
+def ListOf(shape: Shape, least: int = 0, most: float = math.inf) -> Shape:
+    """Return the shape of lists of ``least`` to ``most`` values of one shape."""
+    words = "a list"
+    if least == most:
+        words = f"a list of {least}"
+    elif shape.words.startswith(("a number", "a whole number")):
+        words = "a list of numbers"
 
-    shape: Shape
-
-    @property
-    def words(self) -> str:
-        return f"{self.shape.words} or null"
-
-    def admits(self, value: Any) -> bool:
-        return value is None or self.shape.admits(value)
-
-    def check(self, value: Any, place: str = "") -> None:
-        if value is not None:
-            self.shape.check(value, place)
-
-
-@dataclass(frozen=True)
-class ListOf(Shape):
-    """A list of ``least`` to ``most`` values of one shape."""
-
-    is_section = True
-
-    shape: Shape
-    least: int = 0
-    most: float = math.inf
-
-    @property
-    def words(self) -> str:
-        if self.least == self.most:
-            return f"a list of {self.least}"
-        return "a list of numbers" if isinstance(self.shape, Number) else "a list"
-
-    def admits(self, value: Any) -> bool:
-        return isinstance(value, list) and self.least <= len(value) <= self.most
-
-    def check(self, value: Any, place: str = "") -> None:
-        super().check(value, place)
+    def inside(value: list[Any], place: str) -> None:
         for number, entry in enumerate(value):
-            self.shape.check(entry, f"{place}[{number}]")
+            shape.check(entry, f"{place}[{number}]")
+
+    return Shape(
+        words,
+        lambda value: isinstance(value, list) and least <= len(value) <= most,
+        inside,
+        is_section=True,
+    )
 
 
-class Names(Shape):
-    """Names and values."""
-
-    is_section = True
+def Names(inside: Callable[[Any, str], object]) -> Shape:
+    """Return the shape of names and values, which ``inside`` checks."""
     words = "a section of names and values"
-
-    def admits(self, value: Any) -> bool:
-        return isinstance(value, dict)
+    return Shape(words, lambda value: isinstance(value, dict), inside, is_section=True)
 
 
-@dataclass(frozen=True)
-class MapOf(Names):
-    """Values of one shape under any names."""
+def MapOf(shape: Shape) -> Shape:
+    """Return the shape of values of one shape under any names."""
 
-    shape: Shape
-
-    def check(self, value: Any, place: str = "") -> None:
-        super().check(value, place)
+    def inside(value: Mapping[str, Any], place: str) -> None:
         for name, entry in value.items():
-            self.shape.check(entry, _inside(place, name))
+            shape.check(entry, _inside(place, name))
+
+    return Names(inside)
 
 
-@dataclass(frozen=True)
-class Record(Names):
-    """Values under required and optional names, and no others."""
+def Record(
+    required: Mapping[str, Shape], optional: Mapping[str, Shape] | None = None
+) -> Shape:
+    """Return the shape of values under required and optional names, and no others."""
+    shapes = {**(optional or {}), **required}
 
-    required: Mapping[str, Shape]
-    optional: Mapping[str, Shape] = field(default_factory=dict)
-
-    def check(self, value: Any, place: str = "") -> None:
-        super().check(value, place)
-        shapes = {**self.optional, **self.required}
+    def inside(value: Mapping[str, Any], place: str) -> None:
         if unknown := sorted(value.keys() - shapes.keys()):
             found = ", ".join(_shown(_inside(place, name)) for name in unknown)
             raise SchemaError(f"unknown {found}")
-        for name in self.required:
+        for name in required:
             if name not in value:
                 raise SchemaError(f'the section "{_inside(place, name)}" is missing')
         for name, entry in value.items():
             shapes[name].check(entry, _inside(place, name))
 
+    return Names(inside)
 
-class EqualLists(Record):
-    """Lists of one length under given names."""
 
-    def check(self, value: Any, place: str = "") -> None:
-        super().check(value, place)
+def EqualLists(lists: Mapping[str, Shape]) -> Shape:
+    """Return the shape of lists of one length under given names."""
+    record = Record(lists)
+
+    def inside(value: Mapping[str, Any], place: str) -> None:
+        record.inside(value, place)
         if len({len(column) for column in value.values()}) > 1:
             raise SchemaError(f'the lists of "{place}" are not of one length')
 
-
-@dataclass(frozen=True)
-class Pair(Shape):
-    """A list of two values, each of its own shape."""
-
-    first: Shape
-    second: Shape
-
-    @property
-    def words(self) -> str:
-        return f"a list of {self.first.words} and {self.second.words}"
-
-    def admits(self, value: Any) -> bool:
-        return (
-            isinstance(value, list)
-            and len(value) == 2
-            and self.first.admits(value[0])
-            and self.second.admits(value[1])
-        )
+    return Names(inside)
 
 
-class Matrix(Shape):
-    """Rows of numbers, all of one length, and at least one number."""
+def Pair(first: Shape, second: Shape) -> Shape:
+    """Return the shape of lists of two values, each of its own shape."""
 
-    words = "a matrix of numbers"
+    def admits(value: Any) -> bool:
+        is_pair = isinstance(value, list) and len(value) == 2
+        return is_pair and first.admits(value[0]) and second.admits(value[1])
 
-    def admits(self, value: Any) -> bool:
-        row, number = ListOf(Number(), least=1), Number()
-        return (
-            ListOf(row, least=1).admits(value)
-            and all(map(row.admits, value))
-            and len({len(each) for each in value}) == 1
-            and all(number.admits(entry) for each in value for entry in each)
-        )
+    return Shape(f"a list of {first.words} and {second.words}", admits)
+
+
+def _is_matrix(value: Any) -> bool:
+    row, number = ListOf(Number(), least=1), Number()
+    return (
+        ListOf(row, least=1).admits(value)
+        and all(map(row.admits, value))
+        and len({len(each) for each in value}) == 1
+        and all(number.admits(entry) for each in value for entry in each)
+    )
+
+
+#: Rows of numbers, all of one length, and at least one number.
+MATRIX = Shape("a matrix of numbers", _is_matrix)
 
 
 def _inside(place: str, name: str) -> str:

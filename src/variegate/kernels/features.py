@@ -26,7 +26,7 @@ from scipy.spatial.distance import cdist
 
 from variegate._typing import FloatArray, IntArray
 from variegate._validation import check_choice, check_count, check_flag, check_number
-from variegate.files.schema import ListOf, Matrix
+from variegate.files.schema import MATRIX, Shape
 from variegate.ground_set import GroundSet, naming
 from variegate.kernels.base import Kernel, PullBack, check_block
 from variegate.kernels.known import Looks, available, sizes_of
@@ -227,7 +227,7 @@ def stacked_features(
 
 def settled(approximation: str, numbers: Any) -> FeatureMap:
     """Return the map of a model file."""
-    Matrix().check(numbers, "features")
+    MATRIX.check(numbers, "features")
     return FeatureMap(approximation, np.array(numbers, dtype=np.float64))
 
 
@@ -280,7 +280,7 @@ class FromStart(Kernel):
 
     #: The arrays that ``fit`` finds, by their names in the model file: attributes of
     #: these names, with an underscore.  The last is the start of the parameters.
-    fitted_arrays: ClassVar[dict[str, ListOf | Matrix]]
+    fitted_arrays: ClassVar[dict[str, Shape]]
     start_name: ClassVar[str]  # for messages
 
     stackable = True

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from variegate._typing import FloatArray
 from variegate._validation import check_count, check_number
-from variegate.files.schema import ListOf, Matrix, Number
+from variegate.files.schema import MATRIX, ListOf, Number
 from variegate.ground_set import GroundSet
 from variegate.kernels.base import Embedding, PullBack
 from variegate.kernels.domains import Free
@@ -67,7 +67,7 @@ class Kinds(FromStart):
         The centres of the kinds at the start, among items centred and of unit length.
     """
 
-    fitted_arrays: ClassVar = {"center": ListOf(Number()), "centers": Matrix()}
+    fitted_arrays: ClassVar = {"center": ListOf(Number()), "centers": MATRIX}
     start_name = "the kinds are"
 
     def __init__(

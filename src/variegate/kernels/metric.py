@@ -8,7 +8,7 @@ import numpy as np
 
 from variegate._typing import FloatArray
 from variegate._validation import check_count, check_number
-from variegate.files.schema import Matrix
+from variegate.files.schema import MATRIX
 from variegate.ground_set import GroundSet
 from variegate.kernels.base import PullBack
 from variegate.kernels.domains import Free
@@ -46,7 +46,7 @@ class Metric(FromStart):
         ``W`` at the start.
     """
 
-    fitted_arrays: ClassVar = {"directions": Matrix()}
+    fitted_arrays: ClassVar = {"directions": MATRIX}
     start_name = "the metric is"
 
     def __init__(

@@ -17,8 +17,8 @@ from variegate.baselines.learned import Ordering
 from variegate.files.model_format import COUNT, POSITIVE
 from variegate.files.models import ModelFileError, Own
 from variegate.files.schema import (
-    Anything,
-    Flag,
+    ANYTHING,
+    FLAG,
     ListOf,
     MapOf,
     Maybe,
@@ -114,13 +114,13 @@ _COLUMN = Record(
         "mean": ListOf(Number()),
         "scale": ListOf(POSITIVE),
         "levels": ListOf(String()),
-        "has_indicator": Flag(),
-        "is_single": Flag(),
+        "has_indicator": FLAG,
+        "is_single": FLAG,
     }
 )
 #: Sections of the file of a selector beside settings and models.
 SECTIONS: dict[str, Shape] = {
-    "columns": MapOf(Anything()),
+    "columns": MapOf(ANYTHING),
     "encoding": Record(
         {"quality": ListOf(_COLUMN, least=1), "blocks": MapOf(ListOf(_COLUMN, least=1))}
     ),

@@ -19,7 +19,7 @@ from variegate.application.base import (
 )
 from variegate.decoding import Constraint
 from variegate.ensemble import LEnsemble
-from variegate.files.schema import Flag, Maybe, Shape
+from variegate.files.schema import FLAG, Maybe, Shape
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, Linear, MultipleKernel
 from variegate.selection import Selection
@@ -106,7 +106,7 @@ class Summarizer(FamilyApplication):
     _counted = ("clusters", "sentences")
     _sections: ClassVar[Mapping[str, Shape]] = {
         "training": TRAINING,
-        "embedded": Flag(),
+        "embedded": FLAG,
         "corpus": Maybe(CORPUS),
     }
 

@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_limits
 from variegate._random import generator
 from variegate._typing import AnyArray, FloatArray, RandomState
 from variegate.files.model_format import ModelFileError
-from variegate.files.schema import ListOf, Matrix, Number, Record
+from variegate.files.schema import MATRIX, ListOf, Number, Record
 from variegate.video.picture import SIFT_LENGTH
 
 _SETTINGS = ("n_components", "n_gaussians", "max_descriptors")
@@ -36,7 +36,7 @@ PATTERNS = Record(  # of an encoder in a model file
         **dict.fromkeys(_SETTINGS, Number(1, is_whole=True)),
         "n_components": Number(1, is_whole=True, most=SIFT_LENGTH),
         **dict.fromkeys(("centre", "weights"), ListOf(Number(), least=1)),
-        **dict.fromkeys(("components", "means", "variances"), Matrix()),
+        **dict.fromkeys(("components", "means", "variances"), MATRIX),
     }
 )
 

@@ -27,7 +27,7 @@ from variegate.files.model_format import (
     encode_settings,
 )
 from variegate.files.models import NOTHING, Own, register
-from variegate.files.schema import Anything, MapOf, Maybe, Number, Record, String
+from variegate.files.schema import ANYTHING, MapOf, Maybe, Number, Record, String
 from variegate.torch.neural.networks import ROLES, Features, make_network
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ _SIZE = Number(least=1, is_whole=True)
 _SHAPE = Record(
     {
         "type": String((TYPE,)),
-        "settings": MapOf(Anything()),
+        "settings": MapOf(ANYTHING),
         "network": Record(
             {
                 "quality_features": _SIZE,
