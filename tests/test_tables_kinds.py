@@ -12,8 +12,7 @@ from variegate.application.description import describe
 from variegate.application.model_facts import (
     alike_in_words,
     kernel_parts,
-    learned_kinds,
-    learned_metrics,
+    learned_parts,
 )
 from variegate.tables import TableError, TableSelector
 from variegate.tables import kinds as module
@@ -141,7 +140,7 @@ def test_a_mixture_has_kinds_by_block(table):
 def test_mixtures_of_mixtures_are_looked_through(table):
     kernel = vg.Mixture([vg.Linear(), vg.Mixture([vg.Gaussian(1.0), vg.Kinds(3)])])
     mixed = fitted(table, kernel=kernel, max_iter=5)
-    (kinds,) = learned_kinds(mixed.model_)
+    (kinds,) = learned_parts(mixed.model_, vg.Kinds)
     outer, _ = mixed.model_.kernel_.split(mixed.model_.kernel_parameters_)
     assert 0.0 < kinds.weight <= outer[1]
     assert len(mixed.kinds(table).kind) == len(table)
@@ -323,7 +322,7 @@ def test_a_metric_goes_by_the_features_that_tell():
     selector = fitted(
         sizes(), similarity=["side", "noise"], kernel=vg.Metric(2), max_iter=60
     )
-    (metric,) = learned_metrics(selector.model_)
+    (metric,) = learned_parts(selector.model_, vg.Metric)
     W = metric.kernel.weights(selector.model_.kernel_parameters_)
     diagonal = np.diag(W.T @ W)
     shares = selector.describe().numbers["metrics"][0]["features"]

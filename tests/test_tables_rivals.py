@@ -11,7 +11,6 @@ from variegate.tables.comparison import (
     SizeLimit,
     learn_rivals,
     rival_choosers,
-    sample_groups,
 )
 from variegate.tables.evaluation import SCORES
 from variegate.tables.fitting import split_groups
@@ -161,15 +160,15 @@ def test_without_training_data_there_are_no_rivals(selector, new):
 def test_bounded_training(selector, train, monkeypatch):
     groups = selector._groups(MemoryTable(train), selector._columns_for(True, False))
     every = np.arange(20)
-    assert sample_groups(groups, every, 0, 2**30).tolist() == every.tolist()
-    monkeypatch.setattr(room, "MAX_GROUPS", 6)
-    drawn = sample_groups(groups, every, 0, 2**30)
+    assert groups.sample(every, 0, 2000, 2**20).tolist() == every.tolist()
+    drawn = groups.sample(every, 0, 6, 2**20)
     assert len(set(drawn.tolist())) == 6
     assert (np.diff(drawn) > 0).all()
-    # Two quality features and four of similarity, eight rows a group.
-    assert len(sample_groups(groups, every, 0, 3 * 8 * 6 * 8)) == 3
-    assert len(sample_groups(groups, every, 0, 3 * 8 * 6 * 8 - 1)) == 2
-    assert len(sample_groups(groups, every, 0, 1)) == 1
+    # Eight rows a group.
+    assert len(groups.sample(every, 0, 6, 24)) == 3
+    assert len(groups.sample(every, 0, 6, 23)) == 2
+    assert len(groups.sample(every, 0, 6, 0)) == 1
+    monkeypatch.setattr(room, "MAX_GROUPS", 6)
     seen = []
     monkeypatch.setattr(
         room, "learned_rivals", lambda sets, *rest, **more: seen.append(len(sets)) or {}

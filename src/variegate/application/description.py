@@ -15,14 +15,13 @@ from variegate.application.model_facts import (
     Weight,
     alike_in_words,
     kernel_parts,
-    learned_kinds,
-    learned_metrics,
+    learned_parts,
     metric_shares,
     named_weights,
     strongest,
 )
 from variegate.estimator import DPPEstimator, LargeMarginDPP
-from variegate.kernels import Kinds
+from variegate.kernels import Kinds, Metric
 from variegate.report.figures import COLOURS, new_figure
 from variegate.report.notebook import preformatted
 from variegate.report.terminal import columns, with_bars
@@ -188,13 +187,13 @@ def _similarity(model: LargeMarginDPP) -> tuple[dict[str, Any], list[str]]:
     """Return numbers and sentences about kinds and metrics, without data."""
     numbers: dict[str, Any] = {}
     words = []
-    for kinds in learned_kinds(model):
+    for kinds in learned_parts(model, Kinds):
         block, size = kinds.kernel.block, kinds.kernel.embedding_size
         apart = kinds.kernel.share_apart(kinds.parameters)
         facts = {"block": block, "weight": kinds.weight, "n_kinds": size}
         numbers.setdefault("kinds", []).append(facts | {"apart": apart})
         words.append(kinds_in_words(kinds, "item"))
-    for metric in learned_metrics(model):
+    for metric in learned_parts(model, Metric):
         block, shares = metric.kernel.block, metric_shares(metric)
         facts = {"block": block, "weight": metric.weight, "features": shares.tolist()}
         numbers.setdefault("metrics", []).append(facts)

@@ -14,7 +14,6 @@ from variegate.kernels import (
     FixedKernel,
     Gaussian,
     Kernel,
-    Kinds,
     Metric,
     Mixture,
     MultipleKernel,
@@ -130,14 +129,12 @@ class LearnedKernel(Generic[K]):
     weight: float
 
 
-def learned_kinds(model: DPPEstimator) -> list[LearnedKernel[Kinds]]:
-    """Return the kinds of a model: one, none, or several in a mixture."""
-    return _learned(model, Kinds)
-
-
-def learned_metrics(model: DPPEstimator) -> list[LearnedKernel[Metric]]:
-    """Return the metrics of a model: one, none, or several in a mixture."""
-    return _learned(model, Metric)
+def learned_parts(model: DPPEstimator, kind: type[K]) -> list[LearnedKernel[K]]:
+    """Return the kernels of a class in a model: one, none, or several in a mixture."""
+    if not isinstance(model, LargeMarginDPP):
+        return []  # networks have no kernel
+    parts = _parts(model.kernel_, model.kernel_parameters_, 1.0)
+    return [LearnedKernel(k, p, w) for k, p, w in parts if isinstance(k, kind)]
 
 
 def metric_shares(metric: LearnedKernel[Metric]) -> FloatArray:
@@ -146,13 +143,6 @@ def metric_shares(metric: LearnedKernel[Metric]) -> FloatArray:
     lengths = np.einsum("kd,kd->d", W, W)
     total = float(lengths.sum())
     return np.asarray(lengths / total if total > 0.0 else lengths)
-
-
-def _learned(model: DPPEstimator, kind: type[K]) -> list[LearnedKernel[K]]:
-    if not isinstance(model, LargeMarginDPP):
-        return []  # networks have no kernel
-    parts = _parts(model.kernel_, model.kernel_parameters_, 1.0)
-    return [LearnedKernel(k, p, w) for k, p, w in parts if isinstance(k, kind)]
 
 
 def _parts(

@@ -94,19 +94,27 @@ class Threads(Serial):
         if self.n_jobs == 1 or len(items) < 2:
             yield from super().map(function, items, progress)
             return
-        waiting: deque[Future[R]] = deque()
-        with ThreadPoolExecutor(self.n_jobs) as pool:
-            try:
-                for n_begun, item in enumerate(items):
-                    waiting.append(pool.submit(function, item))
-                    if len(waiting) > self.n_jobs:
-                        yield waiting.popleft().result()
-                        progress(n_begun + 1 - len(waiting), len(items))
-                while waiting:
+        results = in_threads(function, items, self.n_jobs, self.n_jobs)
+        for n_done, result in enumerate(results):
+            yield result
+            progress(n_done + 1, len(items))
+
+
+def in_threads(
+    function: Callable[[T], R], items: Iterable[T], n_jobs: int, ahead: int
+) -> Iterator[R]:
+    """Yield results in the order of the items, of which ``ahead`` are begun early."""
+    waiting: deque[Future[R]] = deque()
+    with ThreadPoolExecutor(n_jobs) as pool:
+        try:
+            for item in items:
+                waiting.append(pool.submit(function, item))
+                if len(waiting) > ahead:
                     yield waiting.popleft().result()
-                    progress(len(items) - len(waiting), len(items))
-            finally:
-                pool.shutdown(cancel_futures=True)
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def bundles(summands: Sequence[R]) -> list[Sequence[R]]:

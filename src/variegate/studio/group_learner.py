@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from variegate._typing import FloatArray, IntArray
-from variegate.application.model_facts import learned_kinds
+from variegate.application.model_facts import learned_parts
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
-from variegate.kernels import Kernel
+from variegate.kernels import Kernel, Kinds
 from variegate.studio.judging import Check, CurvePoint, Judge, verdict_on
 from variegate.studio.kernel_candidates import (
     Comparison,
@@ -191,7 +191,7 @@ class GroupLearner:
     def _kinds(self, model: LargeMarginDPP) -> tuple[Kind, ...]:
         """Return the kinds of a model, by items of the first groups."""
         weightiest = max(
-            learned_kinds(model), key=lambda kinds: kinds.weight, default=None
+            learned_parts(model, Kinds), key=lambda kinds: kinds.weight, default=None
         )
         if weightiest is None:
             return ()

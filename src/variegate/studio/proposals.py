@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 
 from variegate._typing import FloatArray, IntArray
-from variegate.application.model_facts import learned_kinds
+from variegate.application.model_facts import learned_parts
 from variegate.baselines.learned import embeddings_of
 from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
+from variegate.kernels import Kinds
 from variegate.linalg.cosine import unit_rows
 from variegate.studio.choices import (
     GreedyOrder,
@@ -190,7 +191,7 @@ class Proposer:
         """
         ground_set = self._material.ground_set(group)
         model = None if self._family is None else self._family.at(self._nearest(1.0))
-        kinds = [] if model is None else learned_kinds(model)
+        kinds = [] if model is None else learned_parts(model, Kinds)
         weightiest = max(kinds, key=lambda one: one.weight, default=None)
         if weightiest is None:
             places, names = _components(ground_set), None

@@ -88,10 +88,6 @@ class Batch:
         return cls(rows, first.first, first.is_untyped, numbers, parts=parts)
 
 
-def _place(place: int) -> str:
-    return f"{place + 1}"
-
-
 @dataclass(eq=False)
 class Cells:
     """The cells of a column in some rows, which messages name by ``row_name``."""
@@ -99,7 +95,7 @@ class Cells:
     column: Any
     name: str
     is_untyped: bool = False
-    row_name: Callable[[int], str] = _place
+    row_name: Callable[[int], str] = lambda place: f"{place + 1}"
 
     def __post_init__(self) -> None:
         if isinstance(self.column, pa.ExtensionArray):
@@ -161,20 +157,18 @@ class Cells:
                 try:
                     pa.array([cell], pa.string()).cast(pa.float64())
                 except pa.ArrowInvalid:
-                    raise self._no_number(cell, self.row_name(place)) from None
+                    there = f"holds {cell!r} in row {self.row_name(place)}, which is"
+                    if is_date(cell):
+                        raise self.error(
+                            f"{there} a date and not a number: age:{self.name} makes "
+                            "days of it"
+                        ) from None
+                    raise self.error(
+                        f"{there} not a number: correct it, leave the cell empty, or "
+                        "say that its values are names of kinds: ",
+                        Setting("categorical", self.name),
+                    ) from None
             raise
-
-    def _no_number(self, cell: str, row: str) -> TableError:
-        if is_date(cell):
-            return self.error(
-                f"holds {cell!r} in row {row}, which is a date and not a number: "
-                f"age:{self.name} makes days of it"
-            )
-        return self.error(
-            f"holds {cell!r} in row {row}, which is not a number: correct it, leave "
-            "the cell empty, or say that its values are names of kinds: ",
-            Setting("categorical", self.name),
-        )
 
     def flags(self) -> BoolArray:
         """Return which rows are labelled 1; all labels must be 0 or 1."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -21,6 +20,7 @@ from variegate.baselines.learned import Ordering
 from variegate.decoding import Constraint
 from variegate.decoding.residuals import ranked
 from variegate.ground_set import GroundSet, GroundSetError
+from variegate.partitions.engine import in_threads
 from variegate.selection import Selection
 from variegate.tables.encoded import Group
 from variegate.tables.errors import TableError
@@ -135,19 +135,13 @@ class ByMethod:
         rows = order(group.embeddings(), relevance, k, limit)
         if self.model is None:
             return Choice(rows)
+        candidates = best_by_quality(self.model, group.quality, MAX_CANDIDATES)
+        probability = np.full(len(group), np.nan)
+        ensemble = self.model.ensemble(group.take(candidates))
+        probability[candidates] = ensemble.marginals()
         reason = f"rows of learned relevance, chosen by {self.method}"
         ending = {"stop_reason": reason, "gap": None, "is_optimal": False}
-        return Choice(rows, _inclusion(self.model, group), ending)
-
-
-def _inclusion(model: LargeMarginDPP, group: Group) -> FloatArray:
-    """Return the probability of each row to be chosen, NaN for no candidates."""
-    if len(group) <= MAX_CANDIDATES:
-        return model.ensemble(group.ground_set).marginals()
-    candidates = best_by_quality(model, group.quality, MAX_CANDIDATES, None)
-    probability = np.full(len(group), np.nan)
-    probability[candidates] = model.ensemble(group.take(candidates)).marginals()
-    return probability
+        return Choice(rows, probability, ending)
 
 
 def limit_of(budget: float | None, costs: FloatArray | None) -> Constraint | None:
@@ -244,31 +238,19 @@ def in_turn(
 ) -> Iterator[tuple[Group, _Result]]:
     """Yield every group with the result of ``work``, some at a time in threads."""
     threads = effective_n_jobs(n_jobs)
+
+    def named(group: Group) -> tuple[Group, _Result]:
+        try:
+            return group, work(group)
+        except ValueError as error:
+            # The model is given one ground set, whose position says nothing.
+            problem = error.problem if isinstance(error, GroundSetError) else error
+            problem = in_rows(str(problem))
+            raise TableError(f"group {group.name!r}: {problem}") from error
+
     with threadpool_limits(limits=1, user_api="blas"):
         if threads == 1:
-            for group in groups:
-                yield group, _named(work, group)
-            return
-        waiting: deque[tuple[Group, Future[_Result]]] = deque()
-        with ThreadPoolExecutor(threads) as pool:
-            try:
-                for group in groups:
-                    waiting.append((group, pool.submit(_named, work, group)))
-                    # No more groups in memory than keep the threads busy.
-                    if len(waiting) > 8 * threads:
-                        done, future = waiting.popleft()
-                        yield done, future.result()
-                for done, future in waiting:
-                    yield done, future.result()
-            finally:
-                pool.shutdown(cancel_futures=True)
-
-
-def _named(work: Callable[[Group], Any], group: Group) -> Any:
-    """Do the work, and name the group in errors."""
-    try:
-        return work(group)
-    except ValueError as error:
-        # The model is given one ground set, whose position says nothing.
-        problem = error.problem if isinstance(error, GroundSetError) else error
-        raise TableError(f"group {group.name!r}: {in_rows(str(problem))}") from error
+            yield from map(named, groups)
+        else:
+            # No more groups in memory than keep the threads busy.
+            yield from in_threads(named, groups, threads, 8 * threads)

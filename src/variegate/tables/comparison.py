@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from variegate._progress import Progress, ignore
 from variegate._typing import IntArray
 from variegate._validation import check_choice, check_count, check_number
@@ -131,22 +129,13 @@ def learn_rivals(
     Their ``k`` is the best on these groups, within the budget if there is one.
     """
     progress("learning rivals", 0, 1)
-    drawn = sample_groups(groups, numbers, seed, memory)
+    n_rows = memory // (8 * max(groups.encoding.width, 1))
+    drawn = groups.sample(numbers, seed, MAX_GROUPS, n_rows)
     if not len(drawn):
         raise TableError("there are no groups that rivals could learn from")
     rivals = learned_rivals(*groups.examples(drawn), seed, budget=budget)
     progress("learning rivals", 1, 1)
     return rivals
-
-
-def sample_groups(
-    groups: Groups, numbers: IntArray, seed: int, memory: int
-) -> IntArray:
-    """Draw at most ``MAX_GROUPS`` whose features take no more than some memory."""
-    drawn = np.random.default_rng(seed).permutation(numbers)[:MAX_GROUPS]
-    n_bytes = 8 * groups.encoding.width * np.cumsum(groups.survey.sizes[drawn])
-    n_drawn = max(1, int(np.searchsorted(n_bytes, memory, side="right")))
-    return np.sort(drawn[:n_drawn])
 
 
 def remembered(
@@ -163,8 +152,7 @@ def remembered(
         return [choice._replace(probability=None) for choice in found]
 
     kept = {group.number: found for group, found in in_turn(chosen, groups, n_jobs)}
-
-    def recall(place: int) -> Chooser:
-        return lambda group: kept[group.number][place]
-
-    return {name: recall(place) for place, name in enumerate(choosers)}
+    return {
+        name: lambda group, place=place: kept[group.number][place]  # type: ignore[misc]
+        for place, name in enumerate(choosers)
+    }

@@ -175,7 +175,6 @@ class _Moments:
     mean: FloatArray | float = 0.0
     squares: FloatArray | float = 0.0
     exponent: IntArray | int = -1074
-    has_empty: bool = False
 
     @classmethod
     def of(cls, values: FloatArray) -> _Moments:
@@ -183,7 +182,7 @@ class _Moments:
         present = ~np.isnan(values)
         count = present.sum(axis=0)
         if not count.any():
-            return cls(has_empty=not present.all())
+            return cls()
         largest = np.where(present, np.abs(values), 0.0).max(axis=0)
         exponent = np.maximum(-1074, np.frexp(largest)[1])
         # In two steps, as the whole power may not be a number.
@@ -191,7 +190,7 @@ class _Moments:
         values = np.ldexp(np.ldexp(values, -half), half - exponent)
         mean = np.where(present, values, 0.0).sum(axis=0) / np.maximum(count, 1)
         squares = (np.where(present, values - mean, 0.0) ** 2).sum(axis=0)
-        return cls(count, mean, squares, exponent, not present.all())
+        return cls(count, mean, squares, exponent)
 
     def merged(self, other: _Moments) -> _Moments:
         """Return the moments of the numbers of both; neither changes."""
@@ -208,7 +207,6 @@ class _Moments:
             mean + shift * share,
             squares + others + shift**2 * self.count * share,
             exponent,
-            self.has_empty or other.has_empty,
         )
 
     def settled(self) -> tuple[FloatArray, FloatArray]:
@@ -275,6 +273,7 @@ class ColumnStatistics:
         for name, found in self._found.items():
             try:
                 empty = self._add_column(batch, name, is_wanted)
+                found.has_empty |= bool(empty[is_wanted].any())
                 if self.columns.missing == "error" and empty.any():
                     raise batch[name].no_value(empty)
             except TableError as error:
@@ -288,7 +287,6 @@ class ColumnStatistics:
             wanted = texts.filter(pa.array(is_wanted))
             levels = {one for one in wanted.unique().to_pylist() if one is not None}
             found.levels |= levels
-            found.has_empty |= bool(wanted.null_count)
             if problem := _too_many(name, found.levels):
                 raise problem
             return np.asarray(texts.is_null().to_numpy(zero_copy_only=False))
@@ -348,14 +346,13 @@ class ColumnStatistics:
         else:
             assert found.moments is not None
             mean, scale = found.moments.settled()
-        has_empty = found.has_empty or (found.moments or _Moments()).has_empty
         return FeatureColumn(
             name,
             kind,
             mean,
             scale,
             tuple(sorted(found.levels)),
-            self.columns.missing == "indicator" and has_empty,
+            self.columns.missing == "indicator" and found.has_empty,
             _is_single(self.schema.field(name).type),
         )
 

@@ -14,7 +14,7 @@ import numpy as np
 from variegate._progress import Progress, ignore
 from variegate._typing import FloatArray, IntArray
 from variegate.application.base import bootstrap_means
-from variegate.application.model_facts import LearnedKernel, learned_kinds
+from variegate.application.model_facts import LearnedKernel, learned_parts
 from variegate.estimator import LargeMarginDPP
 from variegate.kernels import Kinds
 from variegate.linalg.cosine import unit_rows
@@ -332,7 +332,7 @@ class DiversityJudge:
     @classmethod
     def of(cls, model: LargeMarginDPP) -> DiversityJudge:
         """Return a judge by the kinds of a model, of a mixture the heaviest."""
-        found = learned_kinds(model)
+        found = learned_parts(model, Kinds)
         return cls(max(found, key=lambda one: one.weight) if found else None)
 
     def __call__(self, group: Group, chosen: IntArray) -> tuple[float, int, float]:

@@ -85,6 +85,14 @@ class Groups:
         told = counting(progress, len(numbers))
         return self.engine.map(partial(work, told=told), some)
 
+    def sample(
+        self, numbers: IntArray, seed: int, n_groups: int, n_rows: int
+    ) -> IntArray:
+        """Draw at most ``n_groups`` that have ``n_rows`` together, and at least one."""
+        drawn = np.random.default_rng(seed).permutation(numbers)[:n_groups]
+        n_drawn = np.searchsorted(np.cumsum(self.survey.sizes[drawn]), n_rows, "right")
+        return np.sort(drawn[: max(1, int(n_drawn))])
+
     def examples(self, numbers: IntArray) -> tuple[list[GroundSet], list[IntArray]]:
         """Return the groups with these numbers as ground sets and subsets."""
         some = list(self.only(numbers))

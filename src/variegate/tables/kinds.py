@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from variegate._typing import BoolArray, FloatArray, IntArray
-from variegate.application.model_facts import LearnedKernel, learned_kinds
+from variegate.application.model_facts import LearnedKernel, learned_parts
 from variegate.estimator import LargeMarginDPP
 from variegate.files.model_format import COUNT
 from variegate.files.schema import ListOf, Maybe, Number, Record, String
@@ -63,7 +63,7 @@ class RowKinds(NamedTuple):
 
 def kinds_of(model: LargeMarginDPP, block: str | None = None) -> LearnedKernel[Kinds]:
     """Return the kinds of a model, those of ``block`` where there are several."""
-    every = learned_kinds(model)
+    every = learned_parts(model, Kinds)
     if not every:
         raise TableError(
             f"the model has learned no kinds, its kernel is a "
@@ -97,10 +97,11 @@ def kinds_record(
     model: LargeMarginDPP, groups: Groups, numbers: IntArray, seed: int
 ) -> dict[str, Any]:
     """Return the kinds in a training record, from a sample of the groups."""
-    every = learned_kinds(model)
+    every = learned_parts(model, Kinds)
     if not every:
         return {}
-    some = list(groups.only(_some(groups, numbers, seed)))
+    n_rows = min(_MAX_ROWS, _MAX_NUMBERS // max(groups.encoding.width, 1))
+    some = list(groups.only(groups.sample(numbers, seed, _MAX_GROUPS, n_rows)))
     samples = [_Sample.of(kinds, some) for kinds in every]
     typical = [one.typical() for one in samples]
     rows = np.unique([row for kinds in typical for kind in kinds for row in kind])
@@ -139,14 +140,6 @@ def kinds_record(
             for kinds, one, several in zip(every, samples, typical, strict=True)
         ]
     }
-
-
-def _some(groups: Groups, numbers: IntArray, seed: int) -> IntArray:
-    """Return some of the groups, so that their features take bounded memory."""
-    most = min(_MAX_ROWS, _MAX_NUMBERS // max(groups.encoding.width, 1))
-    some = np.random.default_rng(seed).permutation(numbers)[:_MAX_GROUPS]
-    n_rows = np.cumsum(groups.survey.sizes[some])
-    return np.sort(some[: max(1, int(np.searchsorted(n_rows, most, side="right")))])
 
 
 class _Sample(NamedTuple):

@@ -86,9 +86,9 @@ def table_writer(
             with writing_to(path):
                 writer.close()
         except BaseException:
-            # What is left of it goes nowhere, and may not be in a state to be closed.
+            # The rest is discarded with the file, and may not be written at all.
             with suppress(Exception):
-                writer.abandon()
+                writer.close()
             raise
 
 
@@ -106,9 +106,6 @@ class _Writer:
         raise NotImplementedError
 
     def close(self) -> None:
-        self._writer.close()
-
-    def abandon(self) -> None:
         self._writer.close()
 
 
@@ -209,8 +206,6 @@ class _JsonWriter(_Writer):
 
     def close(self) -> None:
         pass
-
-    abandon = close
 
 
 _WRITERS: dict[str, Callable[[BinaryIO, pa.Schema, Path], _Writer]] = {

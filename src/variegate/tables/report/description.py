@@ -16,11 +16,10 @@ from variegate.application.description import (
 from variegate.application.model_facts import (
     LearnedKernel,
     alike_in_words,
-    learned_kinds,
-    learned_metrics,
+    learned_parts,
     metric_shares,
 )
-from variegate.kernels import Metric
+from variegate.kernels import Kinds, Metric
 from variegate.report.wording import count, one_line, percent, shortened
 from variegate.tables.encoding import FeatureColumn
 from variegate.tables.report import facts
@@ -307,7 +306,7 @@ def metric_tables(
     """Return the block and the shares of features of each learned metric."""
     return [
         (metric.kernel.block, _feature_shares(selector, metric))
-        for metric in learned_metrics(selector.model_)
+        for metric in learned_parts(selector.model_, Metric)
         if metric.weight >= _SLIGHT
     ]
 
@@ -346,7 +345,7 @@ def _similarity_numbers(selector: TableSelector) -> dict[str, Any]:
             "weight": metric.weight,
             "features": dict(_feature_shares(selector, metric)),
         }
-        for metric in learned_metrics(selector.model_)
+        for metric in learned_parts(selector.model_, Metric)
     ]
     found = {"kinds": selector.training_.get("kinds"), "metrics": metrics}
     return {name: several for name, several in found.items() if several}
@@ -356,7 +355,7 @@ def _similarity_sections(selector: TableSelector) -> list[DescriptionSection]:
     """Return kinds and metrics as a terminal shows them."""
     found = []
     if "kinds" not in selector.training_:
-        for kinds in learned_kinds(selector.model_):
+        for kinds in learned_parts(selector.model_, Kinds):
             found.append(
                 DescriptionSection(_TITLE, words=[kinds_in_words(kinds, "row")])
             )
