@@ -153,6 +153,6 @@ def remembered(
 
     kept = {group.number: found for group, found in in_turn(chosen, groups, n_jobs)}
     return {
-        name: lambda group, place=place: kept[group.number][place]  # type: ignore[misc]
+        name: lambda group, place=place: kept[group.number][place]
         for place, name in enumerate(choosers)
     }
