@@ -12,7 +12,7 @@ import variegate as vg
 from variegate.decoding import MBR
 from variegate.ground_set import GroundSetError
 from variegate.metrics import mean_scores
-from variegate.tuning import LargeMarginDPPCV, TargetNotReachedWarning
+from variegate.tuning import LargeMarginDPPCV, TargetNotReachedWarning, folds
 from variegate.tuning import cross_validation as tuning
 from variegate.tuning.choice import MAX_REFINEMENTS, refine
 from variegate.tuning.family import outwards
@@ -402,6 +402,34 @@ def test_nothing_is_predicted_before_fit(data):
         LargeMarginDPPCV().predict(data.ground_sets)
 
 
+def test_a_lambda_clearly_behind_on_the_first_fold_is_dropped(monkeypatch, data):
+    judge = folds._judge
+
+    def worse_at_16(model, fold, scoring):
+        scores = judge(model, fold, scoring)
+        scores[:, -1] -= 0.2 * (model.lam == 16.0)
+        return scores
+
+    monkeypatch.setattr(folds, "_judge", worse_at_16)
+    settings = {"lams": (1.0, 16.0), "omegas": (0.5, 1.0, 2.0), "cv": 3}
+    estimator = vg.LargeMarginDPP(kernel=vg.Linear(), decoder="greedy")
+    done = []
+    tuned = LargeMarginDPPCV(
+        estimator,
+        **settings,
+        drop_lams=True,
+        random_state=0,
+        callback=lambda *counts: done.append(counts),
+    ).fit(data.ground_sets, data.subsets)
+    assert list(tuned.paths_) == [1.0]
+    assert len(tuned.path_) == 3
+    assert done == [(1, 3), (2, 3), (3, 3)]
+    whole = LargeMarginDPPCV(estimator, **settings, random_state=0)
+    whole.fit(data.ground_sets, data.subsets)
+    assert (tuned.best_lam_, tuned.best_omega_) == (whole.best_lam_, whole.best_omega_)
+    assert tuned.best_score_ == whole.best_score_
+
+
 def test_defaults_in_the_docstring_are_those_of_the_code():
     import inspect
     import re
@@ -413,7 +441,7 @@ def test_defaults_in_the_docstring_are_those_of_the_code():
             re.MULTILINE,
         )
     )
-    names = {"lams", "cv", "scoring", "n_samples", "refit", "verbose"}
+    names = {"lams", "cv", "scoring", "n_samples", "refit", "drop_lams", "verbose"}
     assert set(documented) == names
     for name, value in documented.items():
         default = inspect.signature(LargeMarginDPPCV.__init__).parameters[name].default

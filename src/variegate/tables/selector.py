@@ -78,7 +78,7 @@ class TableSelector(ScoringSelector):
         1, 4 and 16.
     tune : bool, default=False
         Whether to choose ``lam`` among ``lams``, and ``omega``, by cross-validation
-        on at most 500 of the groups.
+        on at most 300 of the groups.
     lams : sequence of float, default=(0.0, 4.0, 16.0)
         To choose from with ``tune``.
     target_precision, target_recall : float, optional

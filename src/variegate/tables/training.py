@@ -43,7 +43,7 @@ OMEGAS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
 TUNING_OMEGAS = (1 / 4, 1.0, 2.0, 4.0, 8.0, 16.0)
 
 #: Groups that lambda and omega are chosen on, at most.
-MAX_TUNING = 500
+MAX_TUNING = 300
 
 #: Iterations of each fit that they are chosen by, which starts from its neighbour's.
 MAX_TUNING_ITER = 25
@@ -225,6 +225,7 @@ class _Training:
             n_jobs=selector.n_jobs,
             random_state=selector.seed_,
             refit=False,
+            drop_lams=True,
             callback=partial(self.progress, "tuning"),
         )
         with self.groups.named(numbers):

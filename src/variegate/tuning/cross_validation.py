@@ -69,6 +69,9 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         For the folds, and for decoding where the estimator has no seed of its own.
     refit : bool, default=True
         Whether to learn from all of the data in the end.
+    drop_lams : bool, default=False
+        Whether to leave out of all other folds, and of the results, each ``λ`` that is
+        clearly behind on the first one.  It saves time; not with a target.
     callback : callable, optional
         Called with the numbers of finished and of all folds while the grid is compared.
     verbose : bool, default=False
@@ -117,6 +120,7 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         n_jobs: int | None = None,
         random_state: RandomState = None,
         refit: bool = True,
+        drop_lams: bool = False,
         callback: Callable[[int, int], object] | None = None,
         verbose: bool = False,
     ) -> None:
@@ -131,6 +135,7 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.refit = refit
+        self.drop_lams = drop_lams
         self.callback = callback
         self.verbose = verbose
 
@@ -167,7 +172,8 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
             base.set_params(random_state=model_seed)
         scoring = metrics.f_score if self.scoring == "f" else self.scoring
         trials = CrossValidation(base, folds, self.n_samples, scoring, self.n_jobs)
-        trials.run_grid(lams, omegas, self._watched())
+        drop_lams = self.drop_lams and target is None
+        trials.run_grid(lams, omegas, self._watched(), drop_lams)
         if target is None:
             lam, omega = best_pair(trials)
         else:
@@ -266,6 +272,7 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
             )
         check_count("n_samples", self.n_samples)
         check_flag("refit", self.refit)
+        check_flag("drop_lams", self.drop_lams)
         check_flag("verbose", self.verbose)
         if self.callback is not None and not callable(self.callback):
             raise ValueError(f"callback must be callable, got {self.callback!r}")

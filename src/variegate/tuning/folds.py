@@ -23,7 +23,7 @@ from variegate.decoding import MBR, Decoder, as_decoder
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import renumbering
 from variegate.tuning.family import GridStep, Place, fit_next, grid_steps, outwards
-from variegate.tuning.held_out import SCORES, Fold, scores_of
+from variegate.tuning.held_out import DROPPED_AT, SCORES, Fold, paired, scores_of
 from variegate.tuning.path import OmegaPath, PathPoint
 
 #: From a chosen and a wanted subset to a number; larger is better.
@@ -31,6 +31,9 @@ Scoring = Callable[[Any, Any], float]
 
 #: The columns of the scores of a trial.
 COLUMNS = (*SCORES, "score")
+
+#: By place, a model that was fitted on a fold, and its scores there.
+FittedPlaces = dict[Place, tuple[LargeMarginDPP, FloatArray]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,14 +82,14 @@ def _judge(model: LargeMarginDPP, fold: Fold, scoring: Scoring) -> FloatArray:
 
 def _fit_and_judge(
     model: LargeMarginDPP, fold: Fold, steps: Sequence[GridStep], scoring: Scoring
-) -> list[tuple[LargeMarginDPP, FloatArray]]:
+) -> FittedPlaces:
     """Fit on a fold at every place, by default from ``model``, and judge the fits."""
     fitted: dict[Place | None, LargeMarginDPP] = {None: model}
-    shared, found = fold.shared(), []
+    shared, found = fold.shared(), {}
     for place, start in steps:
         with renumbering(fold.learned):
             fitted[place] = fit_next(fitted[start], shared, None, *place)
-        found.append((fitted[place], _judge(fitted[place], fold, scoring)))
+        found[place] = fitted[place], _judge(fitted[place], fold, scoring)
     return found
 
 
@@ -115,11 +118,22 @@ class CrossValidation:
         lams: Sequence[float],
         omegas: Sequence[float],
         callback: Callable[[int, int], object] | None = None,
+        drop_lams: bool = False,
     ) -> None:
-        """Try every lambda with every omega; ``callback`` counts folds."""
+        """Try every lambda with every omega; ``callback`` counts folds.
+
+        ``drop_lams`` leaves out lambdas that are clearly behind on the first fold.
+        """
         model = copy.copy(self.model)
         model.set_params(decoder=self._quick_decoder())
-        self._try([model] * len(self.folds), grid_steps(lams, omegas), callback)
+        steps, found = grid_steps(lams, omegas), []
+        if drop_lams:
+            found = self._on_folds([model], steps, callback)
+            lams = _leading_lams(found[0], lams)
+            steps = grid_steps(lams, omegas)
+        models = [model] * (len(self.folds) - len(found))
+        found += self._on_folds(models, steps, callback, len(found))
+        self._add(steps, found)
         # With lambda 0 omega plays no part: one fit stands for all.
         middle, sides = outwards(omegas)
         for lam in lams:
@@ -132,20 +146,14 @@ class CrossValidation:
         known = self.omegas(lam)
         inwards = [o for o in known if abs(np.log(o)) <= abs(np.log(omega))]
         start = min(inwards or known, key=lambda o: abs(np.log(o / omega)))
-        self._try(self.trials[lam, start].models, [((lam, omega), None)])
+        steps: list[GridStep] = [((lam, omega), None)]
+        self._add(steps, self._on_folds(self.trials[lam, start].models, steps))
 
-    def _try(
-        self,
-        models: Sequence[LargeMarginDPP],
-        steps: Sequence[GridStep],
-        callback: Callable[[int, int], object] | None = None,
-    ) -> None:
-        """Add the trials of some places, each fold from its own model."""
-        arguments = [(*pair, steps) for pair in zip(models, self.folds, strict=True)]
-        results = self._on_folds(_fit_and_judge, arguments, callback)
-        for (place, _), trials in zip(steps, zip(*results, strict=True), strict=True):
-            fitted, scores = zip(*trials, strict=True)
-            self.trials[place] = Trial(list(fitted), list(scores))
+    def _add(self, steps: Sequence[GridStep], found: Sequence[FittedPlaces]) -> None:
+        """Add the trials of some places from the fits of all folds."""
+        for place, _ in steps:
+            models, scores = zip(*(fits[place] for fits in found), strict=True)
+            self.trials[place] = Trial(list(models), list(scores))
 
     def decode_in_full(self, lam: float) -> None:
         """Judge the trials of one lambda again, with the decoder as it was given.
@@ -164,7 +172,7 @@ class CrossValidation:
                     for model in trial.models
                 ]
                 pairs = list(zip(models, self.folds, strict=True))
-                scores = trial.scores if same else self._on_folds(_judge, pairs)
+                scores = trial.scores if same else self._in_processes(_judge, pairs)
                 done[id(trial)] = Trial(models, scores)
             self.trials[lam, omega] = done.get(id(trial), trial)
 
@@ -215,9 +223,22 @@ class CrossValidation:
 
     def _on_folds(
         self,
+        models: Sequence[LargeMarginDPP],
+        steps: Sequence[GridStep],
+        callback: Callable[[int, int], object] | None = None,
+        n_done: int = 0,
+    ) -> list[FittedPlaces]:
+        """Fit at some places on a fold for each model, from fold ``n_done`` on."""
+        folds = self.folds[n_done : n_done + len(models)]
+        arguments = [(*pair, steps) for pair in zip(models, folds, strict=True)]
+        return self._in_processes(_fit_and_judge, arguments, callback, n_done)
+
+    def _in_processes(
+        self,
         compute: Callable[..., Any],
         arguments: Sequence[tuple[Any, ...]],
         callback: Callable[[int, int], object] | None = None,
+        n_done: int = 0,
     ) -> list[Any]:
         parallel = in_processes(self.n_jobs, return_as="generator")
         results = []
@@ -226,5 +247,21 @@ class CrossValidation:
         ):
             results.append(result)
             if callback is not None:
-                callback(len(results), len(arguments))
+                callback(n_done + len(results), len(self.folds))
         return results
+
+
+def _leading_lams(found: FittedPlaces, lams: Sequence[float]) -> list[float]:
+    """Return the lambdas that are not clearly behind the best on a fold."""
+    best: dict[float, FloatArray] = {}
+    for (lam, _), (_, scores) in found.items():
+        score = scores[:, -1]
+        if lam not in best or score.mean() > best[lam].mean():
+            best[lam] = score
+    leader = max(best.values(), key=lambda score: float(score.mean()))
+    left = []
+    for lam in lams:
+        behind, error = paired(leader, best[lam])
+        if not behind > DROPPED_AT * error:
+            left.append(lam)
+    return left

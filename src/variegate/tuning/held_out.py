@@ -16,6 +16,9 @@ from variegate.learning.problem import SharedExamples
 #: The names of the scores of a choice.
 SCORES = ("precision", "recall", "f", "size")
 
+#: Standard errors behind the leader at which a contender is clearly behind.
+DROPPED_AT = 1.5
+
 
 def scores_of(chosen: Any, wanted: Any) -> tuple[float, float, float, float]:
     """Return ``SCORES`` of a chosen subset, given the wanted one."""

@@ -26,6 +26,9 @@ from variegate.tuning.race import LearnedDPP, Race, Rule, Standing, TwoStage
 #: Iterations of every fit: kernels can be told apart before their fits have ended.
 MAX_ITER = 50
 
+#: Iterations of a fit with other settings, which starts from a fitted model.
+MAX_VARIED_ITER = 20
+
 #: The largest fixed number of items that is tried, and by how much it may exceed the
 #: size of the largest wanted subset.
 MAX_LARGEST = 60
@@ -129,13 +132,21 @@ class KernelSearch:
         return replace(contender, model=model)
 
     def _varied(self, race: Race, winner: Winner) -> Winner:
-        """Try other settings of the winner."""
+        """Try other settings of the winner, which keeps its rule."""
         first: Any = winner.standings[0]
-        best = first.contender
-        base = replace(best, name="as it is", starts=first.fitted)
+        best, rule = first.contender, winner.rule
+        model = clone(best.model)
+        base = replace(
+            best,
+            name="as it is",
+            model=model.set_params(max_iter=min(model.max_iter, MAX_VARIED_ITER)),
+            decoders=[rule.how] if rule.k is None else [],
+            largest=rule.k or 0,
+            starts=first.fitted,
+        )
         others = [
             replace(base, name=name, model=model)
-            for name, model in self._variations(best.model)
+            for name, model in self._variations(base.model)
         ]
         varied = race.run([base, *others], _MOST_VARIED, keep=[base.name])
         same = next(standing for standing in varied if standing.name == base.name)

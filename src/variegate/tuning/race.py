@@ -28,10 +28,7 @@ from variegate.ground_set import GroundSet, naming, renumbering
 from variegate.learning.problem import SharedExamples
 from variegate.subsets import as_indicator
 from variegate.tuning.family import OmegaFamily
-from variegate.tuning.held_out import Fold, paired
-
-#: Standard errors behind the leader at which a contender drops out.
-DROPPED_AT = 1.5
+from variegate.tuning.held_out import DROPPED_AT, Fold, paired
 
 #: The first rule at most this many standard errors behind the best is taken.
 AS_GOOD = 0.5
