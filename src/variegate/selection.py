@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -66,6 +66,14 @@ class Selection:
         self.stop_reason = stop_reason
         self._given = log_prob
         self._given_bound = upper_bound
+
+    @classmethod
+    def of(
+        cls, ensemble: Ensemble, items: Sequence[int], stop_reason: str
+    ) -> Selection:
+        """Return a choice of items, in any order, from an ensemble."""
+        indices = np.sort(np.array(items, dtype=np.intp))
+        return cls(indices, partial(ensemble.log_prob, indices), stop_reason)
 
     @cached_property
     def log_prob(self) -> float:

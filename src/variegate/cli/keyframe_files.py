@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variegate.cli import output
+from variegate.files.folders import files_below
 from variegate.video.reading import VIDEO_SUFFIXES
 
 if TYPE_CHECKING:
@@ -81,12 +82,7 @@ def as_jobs(videos: Sequence[Path], out: Path) -> list[Job]:
 
 def _videos_in(folder: Path) -> list[Path]:
     """Return the videos of a folder in order, and note its other files."""
-    files = sorted(
-        file
-        for file in folder.rglob("*")
-        if file.is_file()
-        and not any(part.startswith(".") for part in file.relative_to(folder).parts)
-    )
+    files = files_below(folder)
     videos = [file for file in files if file.suffix.lower() in VIDEO_SUFFIXES]
     if not videos:
         raise click.UsageError(
@@ -122,23 +118,21 @@ def refuse_results(folders: Sequence[Path]) -> None:
 @contextmanager
 def made_folders(folders: Sequence[Path]) -> Iterator[None]:
     """Make folders to write into, and remove the empty ones at the end."""
-    made: list[Path] = []
+    paths = {path for folder in folders for path in (folder, *folder.parents)}
+    missing = [path for path in paths if not path.exists()]
     try:
         for folder in folders:
-            _make(folder, made)
+            _make(folder)
         yield
     finally:
-        for folder in reversed(made):
+        for path in sorted(missing, reverse=True):
             with suppress(OSError):
-                folder.rmdir()
+                path.rmdir()
 
 
-def _make(folder: Path, made: list[Path]) -> None:
-    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+def _make(folder: Path) -> None:
     try:
-        for path in reversed(missing):
-            path.mkdir()
-            made.append(path)
+        folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
@@ -219,8 +213,7 @@ def table_of(video: Path, rows: Sequence[Mapping[str, Any]]) -> bytes:
     text = io.StringIO()
     writer = csv.DictWriter(text, _COLUMNS, lineterminator="\n")
     writer.writeheader()
-    for row in rows:
-        writer.writerow({"video": video.name, **row})
+    writer.writerows({"video": video.name, **row} for row in rows)
     # A name need not be text that UTF-8 can hold.
     return text.getvalue().encode(errors="replace")
 

@@ -12,21 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variegate import video
+from variegate.cli import keyframe_files as files
 from variegate.cli import options, output
-from variegate.cli.keyframe_files import (
-    PAGE,
-    SHEET,
-    TABLE,
-    Job,
-    as_jobs,
-    check_distinct,
-    check_template,
-    made_folders,
-    picture_names,
-    refuse_results,
-    table_of,
-    write_results,
-)
+from variegate.cli.keyframe_files import PAGE, SHEET, TABLE, Job
 from variegate.cli.options import option
 from variegate.cli.progress import show_progress, video_note
 from variegate.report.wording import count, shortened
@@ -71,7 +59,7 @@ _JPEG_QUALITY = 92
 @option(
     "--template NAME", "Names of the pictures, .jpg or .png: {name} of the video, {n} "
     "from 1, {frame} number in the video, {time} in seconds.",
-    default="{name}-{n:03d}-{time:08.2f}s.jpg", callback=check_template,
+    default="{name}-{n:03d}-{time:08.2f}s.jpg", callback=files.check_template,
 )  # fmt: skip
 @options.json_option("Print JSON, with every candidate.")
 @option("--force", "Replace earlier results in the folder.")
@@ -110,12 +98,12 @@ def keyframes(
             f"{' and '.join(amounts)} each say how many frames to choose; give one of "
             "them"
         )
-    run = _Run(as_jobs(videos, out), template, storyboard, html, force, as_json)
-    check_distinct(template, choice["count"] or choice["max_frames"])
+    run = _Run(files.as_jobs(videos, out), template, storyboard, html, force, as_json)
+    files.check_distinct(template, choice["count"] or choice["max_frames"])
     folders = [job.folder for job in run.jobs]
     if not force:
-        refuse_results(folders)
-    with made_folders(folders):
+        files.refuse_results(folders)
+    with files.made_folders(folders):
         load = video.KeyframePicker.load
         picker = video.load_default() if model is None else load(model)
         # An omega out of range is one error, not one for every video.
@@ -173,7 +161,7 @@ class _Run:
         from variegate.video.storyboard import encode_jpeg, encode_png, storyboard
 
         report = summary.as_dict()
-        names = picture_names(self.template, job, summary)
+        names = files.picture_names(self.template, job, summary)
         contents: dict[str, bytes] = {}
         rows = zip(report["keyframes"], summary.keyframes, names, strict=True)
         for row, keyframe, name in rows:
@@ -188,9 +176,9 @@ class _Run:
         if self.html:
             page = html_report(summary, f"Key frames of {job.video.name}")
             contents[PAGE] = page.encode()
-        contents[TABLE] = table_of(job.video, report["keyframes"])
+        contents[TABLE] = files.table_of(job.video, report["keyframes"])
         sources = [each.video for each in self.jobs]
-        write_results(job.folder, contents, self.force, sources)
+        files.write_results(job.folder, contents, self.force, sources)
         report |= {"folder": str(job.folder), "table": TABLE}
         report["storyboard"] = SHEET if SHEET in contents else None
         report["html"] = PAGE if PAGE in contents else None

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
-import numpy as np
 from numpy.random import Generator
 
 from variegate.decoding.base import Constraint
@@ -45,8 +43,7 @@ class Greedy:
             state = Residuals(kernel)
             reason = state.grow(constraint)
             chosen = state.chosen
-        indices = np.sort(np.array(chosen, dtype=np.intp))
-        return Selection(indices, partial(ensemble.log_prob, indices), reason)
+        return Selection.of(ensemble, chosen, reason)
 
 
 def _choose_from_factor(kernel: Factored, k: int | None) -> tuple[list[int], str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -152,12 +151,11 @@ class GreedySearch:
             room = constraint.leaves_room([])
             chosen = [int(np.argmax(np.where(room, ensemble.marginals(), -1.0)))]
             reason = "no item gains anything, so the likeliest is taken"
-        indices = np.sort(np.array(chosen, dtype=np.intp))
         subset = np.zeros((1, len(ensemble)), dtype=bool)
-        subset[0, indices] = True
-        return Selection(
-            indices,
-            partial(ensemble.log_prob, indices),
+        subset[0, chosen] = True
+        return Selection.of(
+            ensemble,
+            chosen,
             f"{reason}: mean {consensus.agreement.name} "
             f"{consensus.mean(subset)[0]:.3f} with {consensus.votes.sum()} samples",
         )

@@ -85,8 +85,7 @@ def _fill_greedily(
         constraint = Constraint(None, size, np.ones(len(ensemble)))
     state = Residuals(ensemble.representation)
     chosen, reason = grow(state, constraint, fill=True, per_cost=False)
-    indices = np.sort(np.array(chosen, dtype=np.intp))
-    return Selection(indices, partial(ensemble.log_prob, indices), reason)
+    return Selection.of(ensemble, chosen, reason)
 
 
 def draw_near_budget(

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from variegate.files.folders import files_below
 from variegate.text.documents import Cluster, Document
 from variegate.text.languages import as_language
 from variegate.text.markup import markdown_document, page_document
@@ -58,16 +59,9 @@ def _document(source: str, name: str, suffix: str) -> Document:
 
 
 def _files(path: Path) -> list[Path]:
-    """Return the file, or the files to read in a folder and below."""
     if not path.is_dir():
         return [path]
-    found = sorted(
-        file
-        for file in path.rglob("*")
-        if file.suffix.lower() in _TO_DOCUMENT
-        and file.is_file()
-        and not any(part.startswith(".") for part in file.relative_to(path).parts)
-    )
+    found = files_below(path, _TO_DOCUMENT)
     if not found:
         raise ValueError(
             f"there is nothing to read in the folder {path}: "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
 
 import numpy as np
@@ -174,7 +173,7 @@ def fill_up(ensemble: LEnsemble, selection: Selection, count: int) -> Selection:
         f"{selection.stop_reason}; to {count} frames, those were added that raise the "
         "probability most"
     )
-    return _selected(ensemble, chosen, reason)
+    return Selection.of(ensemble, chosen, reason)
 
 
 def _likeliest_of_each(ensemble: LEnsemble, shots: Sequence[int]) -> Selection:
@@ -183,12 +182,7 @@ def _likeliest_of_each(ensemble: LEnsemble, shots: Sequence[int]) -> Selection:
     likeliest = np.argsort(-ensemble.marginals(), kind="stable")
     _, first = np.unique(numbers[likeliest], return_index=True)
     reason = f"the likeliest frame of each of {len(first)} shots"
-    return _selected(ensemble, likeliest[first].tolist(), reason)
-
-
-def _selected(ensemble: LEnsemble, chosen: Sequence[int], reason: str) -> Selection:
-    indices = np.sort(np.array(chosen, dtype=np.intp))
-    return Selection(indices, partial(ensemble.log_prob, indices), reason)
+    return Selection.of(ensemble, likeliest[first].tolist(), reason)
 
 
 def _refusals(
@@ -203,9 +197,7 @@ def _refusals(
     The reason is ``why``, where it is ``related`` (N, N) to a chosen one.
     """
     chosen = selection.indices
-    if not len(chosen):
-        return {}
-    likelier = probability > probability[chosen].min()
+    likelier = probability > probability[chosen].min(initial=np.inf)
     likelier[chosen] = False
     refusals = {}
     for place in np.flatnonzero(likelier):

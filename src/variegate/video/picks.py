@@ -13,16 +13,14 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from variegate._progress import Progress
 from variegate.report.wording import count
+from variegate.video.picture import decoded
 from variegate.video.reading import (
     EVERY_FRAME,
     VIDEO_SUFFIXES,
     Frame,
     Picture,
-    cv2,
     read_frames,
     with_progress,
 )
@@ -292,12 +290,10 @@ def read_pictures(folder: str | PathLike[str]) -> Iterator[tuple[Path, Picture]]
             f"they must end in {', '.join(_PICTURES)}"
         )
     for path in paths:
-        data = np.frombuffer(path.read_bytes(), dtype=np.uint8)
-        image = cv2.imdecode(data, cv2.IMREAD_COLOR) if data.size else None
+        image = decoded(path.read_bytes())
         if image is None:
             raise ValueError(f"{path} cannot be read as a picture; is it damaged?")
-        rgb = cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
-        yield path, np.asarray(rgb, dtype=np.uint8)
+        yield path, image
 
 
 def natural_key(name: str) -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variegate._typing import AnyArray, FloatArray
-from variegate.video.reading import cv2
+from variegate.video.reading import Picture, cv2
 
 #: The quality features of a frame, numbers about its picture, in order.
 PICTURE_STATISTICS = (
@@ -72,6 +72,18 @@ def shrunk(image: AnyArray, longest: float) -> AnyArray:
         return image
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
     return np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA))
+
+
+def decoded(data: bytes) -> Picture | None:
+    """Return the picture in the bytes of a file, None where there is none."""
+    array = np.frombuffer(data, dtype=np.uint8)
+    try:
+        image = cv2.imdecode(array, cv2.IMREAD_COLOR) if array.size else None
+    except cv2.error:
+        image = None
+    if image is None:
+        return None
+    return np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB), dtype=np.uint8)
 
 
 def hue_of_pixels(image: AnyArray) -> AnyArray:

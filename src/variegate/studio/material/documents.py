@@ -13,6 +13,7 @@ from typing import Any
 
 from variegate._progress import Progress
 from variegate._typing import AnyArray, IntArray
+from variegate.files.folders import files_below
 from variegate.ground_set import GroundSet
 from variegate.kernels import Linear, MultipleKernel
 from variegate.studio.material.base import (
@@ -189,6 +190,5 @@ def _read(path: Path) -> tuple[Sequence[Cluster], list[str]]:
 
 
 def _has_documents(folder: Path) -> bool:
-    if folder.name.startswith("."):
-        return False
-    return any(is_any(file, DOCUMENT_SUFFIXES) for file in folder.rglob("*"))
+    is_hidden = folder.name.startswith(".")
+    return not is_hidden and bool(files_below(folder, DOCUMENT_SUFFIXES))

@@ -10,7 +10,8 @@ from typing import Any
 
 from variegate._progress import Progress, ignore
 from variegate.files import models as model_files
-from variegate.studio.material.base import Material, MaterialError, is_any
+from variegate.files.folders import files_below
+from variegate.studio.material.base import Material, MaterialError
 
 _TABLES = (".parquet", ".arrow", ".feather", ".csv", ".tsv", ".jsonl", ".ndjson")
 
@@ -82,8 +83,7 @@ def _kind_of(path: Path) -> str:
         **dict.fromkeys(PICTURE_SUFFIXES, "images"),
     }
     if not path.is_file():
-        files = [file for file in path.rglob("*") if is_any(file, kinds)]
-        counts = Counter(kinds[file.suffix.lower()] for file in files)
+        counts = Counter(kinds[f.suffix.lower()] for f in files_below(path, kinds))
         if not counts:
             raise MaterialError(
                 f"there are no tables, videos, documents or pictures in {path}"

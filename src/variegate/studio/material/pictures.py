@@ -17,9 +17,12 @@ from variegate.studio.material.base import MaterialError
 from variegate.video.picture import (
     PICTURE_STATISTICS,
     colour_layout,
+    decoded,
     picture_statistics,
     shrunk,
 )
+from variegate.video.reading import cv2
+from variegate.video.storyboard import encode_jpeg, encode_png
 
 #: Names of the numbers about the quality of a picture.
 PICTURE_NAMES = tuple(name.replace("_", " ") for name in PICTURE_STATISTICS)
@@ -38,6 +41,7 @@ _DIRECTIONS = 8
 
 #: Pictures narrower than this are shown by their pixels.
 _TINY = 64
+_JPEG_QUALITY = 95
 
 
 def is_picture(path: Path) -> bool:
@@ -47,21 +51,15 @@ def is_picture(path: Path) -> bool:
 
 def read_picture(path: Path) -> AnyArray:
     """Return a picture in red, green and blue."""
-    import cv2
-
     try:
         if path.stat().st_size > _MAX_BYTES:
             raise MaterialError(f"{path.name} is larger than {_MAX_BYTES >> 20} MB")
-        data = np.frombuffer(path.read_bytes(), dtype=np.uint8)
+        image = decoded(path.read_bytes())
     except OSError as error:
         raise MaterialError(f"{path.name} cannot be read: {error.strerror}") from None
-    try:
-        image = cv2.imdecode(data, cv2.IMREAD_COLOR) if data.size else None
-    except cv2.error:
-        image = None
     if image is None:
         raise MaterialError(f"{path.name} cannot be read as a picture")
-    return np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB))
+    return image
 
 
 def describe_picture(image: AnyArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -90,8 +88,6 @@ def _shapes(image: AnyArray) -> FloatArray:
     Directions are without sign, so that light on dark is like dark on light; roots, so
     that one strong edge does not outweigh all others.
     """
-    import cv2
-
     height, width = image.shape[:2]
     is_smaller = max(height, width) < _SMALL
     how = cv2.INTER_LINEAR if is_smaller else cv2.INTER_AREA
@@ -116,8 +112,6 @@ def _shapes(image: AnyArray) -> FloatArray:
 
 def thumbnail(image: AnyArray, width: int) -> tuple[bytes, str]:
     """Return a picture as a file with a largest width, and its MIME type."""
-    import cv2
-
     height, own = image.shape[:2]
     is_tiny = own < _TINY
     if is_tiny:
@@ -126,8 +120,6 @@ def thumbnail(image: AnyArray, width: int) -> tuple[bytes, str]:
     elif own > width:
         size = (width, max(1, round(height * width / own)))
         image = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
-    suffix, kind = (".png", "image/png") if is_tiny else (".jpg", "image/jpeg")
-    done, data = cv2.imencode(suffix, cv2.cvtColor(image, cv2.COLOR_RGB2BGR))
-    if not done:
-        raise MaterialError("a picture cannot be shown")
-    return data.tobytes(), kind
+    if is_tiny:
+        return encode_png(image), "image/png"
+    return encode_jpeg(image, _JPEG_QUALITY), "image/jpeg"

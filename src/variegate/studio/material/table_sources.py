@@ -19,11 +19,12 @@ import pyarrow.compute as pc
 
 from variegate._progress import Progress, ignore
 from variegate._typing import AnyArray
+from variegate.files.folders import files_below
 from variegate.studio.material.base import MaterialError
 from variegate.studio.material.pictures import (
     PICTURE_NAMES,
+    PICTURE_SUFFIXES,
     describe_picture,
-    is_picture,
     read_picture,
 )
 from variegate.studio.material.tables import RowDisplay, TableMaterial, unused_name
@@ -196,19 +197,10 @@ def image_material(
 
 
 def _pictures_in(folder: Path) -> list[Path]:
-    """Return the pictures of a folder and those below, in the natural order of names.
-
-    Links that lead out of the folder are left out.
-    """
-    root = folder.resolve()
-    found = [
-        path
-        for path in folder.rglob("*")
-        if is_picture(path)
-        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-        and path.is_file()
-        and path.resolve().is_relative_to(root)
-    ]
+    """Return the pictures of a folder and below, in the natural order of names."""
+    root, paths = folder.resolve(), files_below(folder, PICTURE_SUFFIXES)
+    # Links may lead out of the folder.
+    found = [path for path in paths if path.resolve().is_relative_to(root)]
     if len(found) > _MOST_PICTURES:
         raise MaterialError(
             f"{folder} holds {len(found):,} pictures: give a folder of at most "
