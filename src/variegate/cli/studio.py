@@ -115,7 +115,6 @@ def _session(material: Material, path: Path, data: str) -> Session:
 
 
 def _open(host: str, opens_browser: bool, address: str) -> None:
-    """Print the address of the page, and open it."""
     from variegate.studio.serving import is_loopback
 
     if not is_loopback(host):

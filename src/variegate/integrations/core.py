@@ -243,20 +243,19 @@ class ContextSelector:
         k = self.k if k is None else self._checked_k(k)
         candidates = self.candidates(found)
         n_found, tokens = len(found.texts), candidates.tokens
+        problems = []
         if n_found == k and n_found > 1:
-            warnings.warn(
+            problems.append(
                 f"{n_found} documents were given, and as many are to be chosen: "
-                f"let the retriever find fetch_k={self.fetch_k}",
-                ContextWarning,
-                stacklevel=3,
+                f"let the retriever find fetch_k={self.fetch_k}"
             )
         if self.budget is not None and np.all(tokens > self.budget):
-            warnings.warn(
+            problems.append(
                 f"no document fits {self.budget:g} tokens, the shortest has "
-                f"{tokens.min():g}: none is chosen",
-                ContextWarning,
-                stacklevel=3,
+                f"{tokens.min():g}: none is chosen"
             )
+        for problem in problems:
+            warnings.warn(problem, ContextWarning, stacklevel=3)
         return [int(place) for place in candidates.places[self._order(candidates, k)]]
 
     def candidates(self, found: Found) -> Candidates:
@@ -282,7 +281,6 @@ class ContextSelector:
         )
 
     def _order(self, candidates: Candidates, k: int | None) -> IntArray:
-        """Return numbers of candidates in the order of choice."""
         if self.model is not None:
             return self._learned(candidates, k, self.budget, self.omega)
         by_rank = self.relevance == "rank" or candidates.scores is None

@@ -263,7 +263,6 @@ class _Api:
 
 
 def _answering(answer: Callable[[Request], Any]) -> _Endpoint:
-    """Return an endpoint that answers a question as JSON."""
 
     async def endpoint(request: Request) -> Response:
         return JSONResponse(await to_thread.run_sync(answer, request))

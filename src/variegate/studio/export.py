@@ -80,7 +80,6 @@ class Exporter:
         return self._last[1]
 
     def _report(self, picks: Picks) -> str:
-        """Return a page about the model and its picks."""
         material, model = self._material, self._learned(picks)
         if material.kind in ("table", "images"):
             page = partial(_table_report, model, material.picks_table(picks))

@@ -189,7 +189,6 @@ class GroupLearner:
         return found
 
     def _kinds(self, model: LargeMarginDPP) -> tuple[Kind, ...]:
-        """Return the kinds of a model, by items of the first groups."""
         weightiest = max(
             learned_parts(model, Kinds), key=lambda kinds: kinds.weight, default=None
         )

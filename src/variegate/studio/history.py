@@ -105,7 +105,6 @@ class History:
 
 
 def _picks_after(events: list[Event]) -> GroupPicks:
-    """Return the picks of one group after its events."""
     base: frozenset[int] | None = None
     decided: dict[int, bool] = {}
     n_ends, is_unchanged = 0, False

@@ -255,10 +255,8 @@ class Session:
             if last is None:
                 return
             body: dict[str, Any] = {"undone": last.seq}
-            before, is_end = (
-                self._history.group(last.body["group"]),
-                last.kind == "done",
-            )
+            before = self._history.group(last.body["group"])
+            is_end = last.kind == "done"
             if is_end and before.n_ends == 1:
                 # The proposal that was seen is seen again, not a newer one.
                 body["base"] = last.body["proposal"]
@@ -308,7 +306,6 @@ class Session:
             yield self._history.group(group), self._shown(group)
 
     def _record(self, kind: str, body: Mapping[str, Any], **settings: Any) -> None:
-        """Keep an event, then add it to the history."""
         self._history.add(self.store.record(kind, body, settings))
 
     def _next(self, *also_done: int, default: int) -> int:
@@ -341,7 +338,6 @@ class Session:
         return self._shown_proposal.update(group, chosen, self.learned is not None)
 
     def _teach(self) -> None:
-        """Start learning from the groups that are done."""
         picks = self.done_picks()
         self.learned = self.learned if picks else None
         self.proposer = self.proposer.using(self.learned, picks)

@@ -214,8 +214,6 @@ class _InterruptedError(Exception):
 
 
 class _Loop:
-    """Works on messages one after the other."""
-
     def __init__(
         self, messages: queue.Queue[Any], send: Callable[[Answer], None]
     ) -> None:

@@ -127,7 +127,6 @@ def _starts(shadow: str) -> Iterator[int]:
 
 
 def _sentence_spans(text: str, shadow: str, begin: int, end: int) -> list[Span]:
-    """Return the spans of the sentences of a paragraph."""
     certain = [match.end() for match in _CERTAIN_END.finditer(text, begin, end)]
     starts = [
         left + start

@@ -177,7 +177,6 @@ def fill_up(ensemble: LEnsemble, selection: Selection, count: int) -> Selection:
 
 
 def _likeliest_of_each(ensemble: LEnsemble, shots: Sequence[int]) -> Selection:
-    """Return the likeliest frame of every shot."""
     numbers = np.array(shots)
     likeliest = np.argsort(-ensemble.marginals(), kind="stable")
     _, first = np.unique(numbers[likeliest], return_index=True)

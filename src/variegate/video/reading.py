@@ -52,8 +52,7 @@ else:
         def __getattr__(self, name: str) -> object:
             if name.startswith("__"):  # asked by tools that look at a module
                 raise AttributeError(name)
-            if sys.modules.get("cv2") is None:
-                require_cv2()
+            require_cv2()
             return getattr(sys.modules["cv2"], name)
 
     cv2 = _OpenCV()

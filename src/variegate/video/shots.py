@@ -144,7 +144,6 @@ class Reel:
         return [Shot(a, b) for a, b in pairwise(edges)]
 
     def _timed(self) -> Iterator[Frame]:
-        """Yield every frame, and update the duration."""
         for count, frame in enumerate(self._frames):
             self._start = self._start if count else frame.time
             # The last frame lasts as long as others on average.

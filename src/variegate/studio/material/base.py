@@ -103,7 +103,6 @@ class Material(ABC):
     _columns_of_picks: ClassVar[tuple[tuple[str, str], ...]] = ()
 
     def _rows(self, picks: Picks) -> list[tuple[Any, ...]]:
-        """Return the rows of ``picks_table``."""
         raise NotImplementedError
 
     def picks_text(self, name: str, picks: Picks) -> str | None:

@@ -173,7 +173,6 @@ class DocumentsMaterial(Material):
 
 
 def _read(path: Path) -> tuple[Sequence[Cluster], list[str]]:
-    """Return clusters and their names."""
     if path.is_file() and path.suffix.lower() in CLUSTER_SUFFIXES:
         clusters = read_clusters(path, need_references=False)
         return clusters, [one.id or str(n) for n, one in enumerate(clusters, 1)]

@@ -102,7 +102,6 @@ def _kind_of(path: Path) -> str:
 
 
 def _holds_documents(path: Path) -> bool:
-    """Return whether a file of JSON lines holds clusters of documents."""
     with path.open(encoding="utf-8-sig", errors="replace") as file:
         first = file.readline(10_000_000)
     try:

@@ -125,7 +125,6 @@ class TableMaterial(Material):
         return partial(selector.fit, self.picks_table(picks))
 
     def _settings(self) -> dict[str, Any]:
-        """Return the columns of each role, as settings of a selector."""
         columns, given = self._columns, self._given
         # Vectors of several columns and ages of dates by the names that make them.
         quality = given.quality if columns.vectors or columns.ages else columns.quality

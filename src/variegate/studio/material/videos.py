@@ -102,7 +102,6 @@ class VideoMaterial(Material):
         self.fingerprint = digest.hexdigest()
 
     def _add(self, path: Path, video: ReadVideo) -> None:
-        """Add the parts of a video."""
         frames = _Frames(path, [frame.time for frame in video.view.descriptions])
         n_parts = -(-len(video.view) // _TOGETHER)
         bounds = np.linspace(0, len(video.view), n_parts + 1).round().astype(int)
