@@ -211,7 +211,7 @@ def some_point(problem):
     point[problem.space.slices["intercept"]] = -0.7
     rng = np.random.default_rng(0)
     kernel = problem.space.slices["kernel"]
-    point[kernel] = problem.space.parts["kernel"].random(rng)
+    point[kernel] = problem.kernel.domain.random(rng)
     return point
 
 

@@ -308,7 +308,7 @@ class Learner:
         """Yield the first start, then others with kernel parameters at random."""
         first = self._first_start(problem)
         yield first
-        domain = problem.space.parts["kernel"]
+        domain = problem.kernel.domain
         if domain.size:
             for _ in range(self.model.n_starts - 1):
                 start = first.copy()

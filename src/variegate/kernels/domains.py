@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -111,7 +111,6 @@ class Simplex(Domain):
         return 2.0 * free / (free @ free) * (gradient - weights @ gradient)
 
 
-@dataclass(frozen=True)
 class Product(Domain):
     """Parameters of several domains, one after another.
 
@@ -120,11 +119,9 @@ class Product(Domain):
     parts : tuple of Domain
     """
 
-    size: int = field(init=False)
-    parts: tuple[Domain, ...]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "size", sum(part.size for part in self.parts))
+    def __init__(self, parts: tuple[Domain, ...]) -> None:
+        super().__init__(sum(part.size for part in parts))
+        self.parts = parts
 
     def split(self, parameters: FloatArray) -> list[FloatArray]:
         """Return the parameters of every part, as views."""

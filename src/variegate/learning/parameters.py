@@ -6,7 +6,7 @@ parameters.  :class:`ParameterSpace` knows which slice is which, and the domain 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,7 +15,7 @@ import numpy as np
 
 from variegate._typing import FloatArray
 from variegate.ground_set import GroundSetError
-from variegate.kernels.domains import Domain, Free
+from variegate.kernels.domains import Domain, Free, Product
 
 
 class InfeasibleError(GroundSetError):
@@ -54,12 +54,12 @@ class Scaled(Free):
         return scaled if self._inverse is None else self._inverse.T @ scaled
 
 
-class ParameterSpace:
+class ParameterSpace(Product):
     """Named parts, each with its domain, laid out one after another.
 
     Parameters
     ----------
-    parts : mapping from name to Domain
+    domains : mapping from name to Domain
         A part may be empty.
     groups : sequence of sequences of names
         Parts to change together, in the order in which a solver that alternates takes
@@ -67,14 +67,11 @@ class ParameterSpace:
     """
 
     def __init__(
-        self, parts: Mapping[str, Domain], groups: Sequence[Sequence[str]]
+        self, domains: Mapping[str, Domain], groups: Sequence[Sequence[str]]
     ) -> None:
-        self.parts = dict(parts)
-        self.slices: dict[str, slice] = {}
-        self.size = 0
-        for name, domain in self.parts.items():
-            self.slices[name] = slice(self.size, self.size + domain.size)
-            self.size += domain.size
+        super().__init__(tuple(domains.values()))
+        ends = np.cumsum([0, *(domain.size for domain in self.parts)]).tolist()
+        self.slices = dict(zip(domains, map(slice, ends, ends[1:]), strict=True))
         positions = np.arange(self.size)
         self.groups = [
             np.concatenate([positions[self.slices[name]] for name in names])
@@ -87,15 +84,15 @@ class ParameterSpace:
 
     def pack(self, parts: Mapping[str, FloatArray]) -> FloatArray:
         """Return the flat vector of all parts."""
-        return np.concatenate([parts[name] for name in self.parts])
+        return np.concatenate([parts[name] for name in self.slices])
 
     def diagonal(self) -> ParameterSpace:
         """Return the space whose free coordinates scale parameters one by one."""
         other = copy(self)
-        other.parts = {
-            name: replace(domain, root=None) if isinstance(domain, Scaled) else domain
-            for name, domain in self.parts.items()
-        }
+        other.parts = tuple(
+            replace(domain, root=None) if isinstance(domain, Scaled) else domain
+            for domain in self.parts
+        )
         return other
 
     @property
@@ -104,38 +101,4 @@ class ParameterSpace:
         return self._each(
             lambda domain, part: domain.scale if isinstance(domain, Scaled) else part,
             np.ones(self.size),
-        )
-
-    def center(self) -> FloatArray:
-        """Return the point that a solver starts from."""
-        return self._each(lambda domain, _: domain.center(), np.zeros(self.size))
-
-    def project(self, flat: FloatArray) -> FloatArray:
-        """Return the nearest feasible point."""
-        return self._each(lambda domain, part: domain.project(part), flat)
-
-    def to_free(self, flat: FloatArray) -> FloatArray:
-        """Return unconstrained coordinates."""
-        return self._each(lambda domain, part: domain.to_free(part), flat)
-
-    def from_free(self, free: FloatArray) -> FloatArray:
-        """Return the point that unconstrained coordinates stand for."""
-        return self._each(lambda domain, part: domain.from_free(part), free)
-
-    def pull_back(self, free: FloatArray, gradient: FloatArray) -> FloatArray:
-        """Return the gradient in unconstrained coordinates."""
-        at, slopes = self.unpack(free), self.unpack(gradient)
-        return self.pack(
-            {
-                name: domain.pull_back(at[name], slopes[name])
-                for name, domain in self.parts.items()
-            }
-        )
-
-    def _each(
-        self, apply: Callable[[Domain, FloatArray], FloatArray], flat: FloatArray
-    ) -> FloatArray:
-        values = self.unpack(flat)
-        return self.pack(
-            {name: apply(domain, values[name]) for name, domain in self.parts.items()}
         )
