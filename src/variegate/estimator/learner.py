@@ -18,9 +18,9 @@ from variegate._progress import ProgressPrinter
 from variegate._random import generator
 from variegate._typing import FloatArray
 from variegate.kernels import Kernel, MultipleKernel
-from variegate.learning.batched_problem import BatchedProblem
+from variegate.learning.batched_problem import BatchedProblem, check_validation
 from variegate.learning.device_name import device_named
-from variegate.learning.examples import Example, check_examples
+from variegate.learning.examples import Example
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.problem import (
     LearningProblem,
@@ -33,6 +33,7 @@ from variegate.partitions.examples import PartitionedExamples
 from variegate.partitions.problem import VERY_MANY, PartitionedProblem, Passes
 from variegate.solvers import Callback, MiniBatch, SolverResult, Step, Stop, as_solver
 from variegate.solvers.adam import Adam
+from variegate.solvers.result import Verdict
 
 if TYPE_CHECKING:
     from variegate.estimator.large_margin import LargeMarginDPP
@@ -257,13 +258,7 @@ class Learner:
                 "give validation, or a validation_fraction or n_validation of the "
                 "data, not both"
             )
-        if not isinstance(validation, tuple | list) or len(validation) != 2:
-            raise ValueError(
-                "validation must be a pair of lists (ground_sets, subsets), got "
-                f"{type(validation).__name__}"
-            )
-        ground_sets, subsets = validation
-        return check_examples(ground_sets, subsets, self.model.omega)
+        return check_validation(validation, self.model.omega)
 
     def take_steps(
         self, examples: list[Example], n_steps: int, optimizer: AdamState | None
@@ -288,8 +283,11 @@ class Learner:
         batch = problem.batch(examples)
         for _ in range(n_steps):
             value = adam.step(batch, settings.learning_rate, settings.decay_steps)
-        state = adam, problem.coordinates
-        return _solution(problem, adam.result(value)), state
+        status = f"took {adam.n_steps} steps of partial_fit"
+        history = [Step(adam.n_steps, value, adam.gradient_norm)]
+        verdict = Verdict(Stop.DATA_USED, status, "")
+        result = adam.result(adam.average, value, verdict, history)
+        return _solution(problem, result), (adam, problem.coordinates)
 
     def _first_start(self, problem: LearningProblem | BatchedProblem) -> FloatArray:
         space = problem.space

@@ -17,7 +17,7 @@ from scipy import sparse
 from variegate._typing import FloatArray
 from variegate.ground_set import GroundSet, GroundSetError, ValidationError, renumbering
 from variegate.kernels import Kernel
-from variegate.learning.examples import Example
+from variegate.learning.examples import Example, check_examples
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.problem import LearningProblem, problem_of
 from variegate.learning.quality import FeatureMoments, parameter_space
@@ -146,6 +146,18 @@ def judging() -> Iterator[None]:
         yield
     except GroundSetError as error:
         raise ValidationError(error.position, error.problem) from error
+
+
+def check_validation(validation: Any, omega: float) -> list[Example]:
+    """Check a pair of lists, held-out ground sets and their subsets."""
+    if not isinstance(validation, tuple | list) or len(validation) != 2:
+        raise ValueError(
+            "validation must be a pair of lists (ground_sets, subsets), got "
+            f"{type(validation).__name__}"
+        )
+    ground_sets, subsets = validation
+    with judging():
+        return check_examples(ground_sets, subsets, omega)
 
 
 def fingerprint(examples: Sequence[Example]) -> str:

@@ -252,14 +252,7 @@ class Passes:
                 verdict = stopped_by_callback()
                 break
         objective, _ = problem.value_and_gradient(adam.average)
-        return SolverResult(
-            adam.average,
-            objective,
-            *verdict,
-            n_iterations=adam.n_steps,
-            n_evaluations=adam.n_steps,
-            history=history,
-        )
+        return adam.result(adam.average, objective, verdict, history)
 
     def _batches(self, problem: PartitionedProblem) -> Iterator[list[int]]:
         counts = problem.examples.survey.n_examples

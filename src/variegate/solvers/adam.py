@@ -17,7 +17,7 @@ import numpy as np
 
 from variegate._typing import FloatArray
 from variegate.learning.parameters import InfeasibleError, ParameterSpace
-from variegate.solvers.result import Problem, SolverResult, Step, Stop
+from variegate.solvers.result import Problem, SolverResult, Step, Verdict
 
 _FIRST_DECAY = 0.9
 _SECOND_DECAY = 0.999
@@ -83,17 +83,21 @@ class Adam:
             value, gradient = problem.value_and_gradient(space.from_free(self.free))
         return value, space.pull_back(self.free, gradient)
 
-    def result(self, objective: float) -> SolverResult:
-        """Return where the steps led, none of them the last for certain."""
+    def result(
+        self,
+        parameters: FloatArray,
+        objective: float,
+        verdict: Verdict,
+        history: list[Step],
+    ) -> SolverResult:
+        """Return parameters of the descent as a result, with its number of steps."""
         return SolverResult(
-            self.average,
+            parameters,
             objective,
-            Stop.DATA_USED,
-            f"took {self.n_steps} steps of partial_fit",
-            "",
+            *verdict,
             n_iterations=self.n_steps,
             n_evaluations=self.n_steps,
-            history=[Step(self.n_steps, objective, self.gradient_norm)],
+            history=history,
         )
 
     def state(self) -> dict[str, Any]:

@@ -172,15 +172,11 @@ class MiniBatch:
             run = _Run(self, problem, start, seed, store)
             verdict = run.learn(callback)
             store.remove()
-        state, has_held_out = run.state, problem.has_held_out
-        return SolverResult(
-            state.best if has_held_out else run.adam.average,
-            state.best_objective if has_held_out else state.mean,
-            *verdict,
-            n_iterations=run.adam.n_steps,
-            n_evaluations=run.adam.n_steps,
-            history=state.history,
-        )
+        adam, state = run.adam, run.state
+        objective, parameters = state.mean, adam.average
+        if problem.has_held_out:
+            objective, parameters = state.best_objective, state.best
+        return adam.result(parameters, objective, verdict, state.history)
 
     def _described(self, problem: BatchedProblem, seed: int | None) -> dict[str, Any]:
         """Return plain values that differ from those of another run."""

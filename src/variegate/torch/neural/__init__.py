@@ -24,7 +24,7 @@ from variegate.estimator import DPPEstimator
 from variegate.estimator.base import LearnedDisplay
 from variegate.files.run_store import RunStore
 from variegate.ground_set import GroundSet
-from variegate.learning.batched_problem import fingerprint, judging
+from variegate.learning.batched_problem import check_validation, fingerprint, judging
 from variegate.learning.device_name import device_named
 from variegate.learning.examples import Example, check_examples
 from variegate.linalg.determinants import with_jitter
@@ -282,14 +282,8 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
         """Check the examples that were given to judge by, if any."""
         if validation is None:
             return ()
-        if not isinstance(validation, tuple | list) or len(validation) != 2:
-            raise ValueError(
-                "validation must be a pair of lists (ground_sets, subsets), got "
-                f"{type(validation).__name__}"
-            )
-        ground_sets, subsets = validation
+        given = check_validation(validation, self.omega)
         with judging():
-            given = check_examples(ground_sets, subsets, self.omega)
             features.check_all(given)
         return given
 
