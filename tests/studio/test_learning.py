@@ -244,9 +244,7 @@ def test_the_similarity_of_the_rule_wins(made, candidates):
     kernels = {"noise": vg.Linear(block="noise"), "kinds": vg.Kinds(4, block="kinds")}
     found = compare(kernels, [ground_set for ground_set, _ in blocks], blocks)
     assert found.candidate.kernel.block == "kinds"
-    assert found.sentence.startswith(
-        "Of the similarities compared on 24 groups held out in turn, kinds did best"
-    )
+    assert found.sentence.startswith("In cross-validation on 24 groups, kinds did best")
 
 
 # The learner --------------------------------------------------------------------------

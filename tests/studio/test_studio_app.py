@@ -85,7 +85,7 @@ def test_before_anything_is_learned(client):
     assert client.get("/api/learned").json == {
         "n_groups": 0,
         "curve": [],
-        "verdict": "Whether learning pays is said from 4 groups on.",
+        "verdict": "From 4 groups on, this says whether learning pays.",
         "weights": [],
         "kinds": [],
         "path": [],

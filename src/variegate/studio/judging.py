@@ -185,10 +185,10 @@ def verdict_on(curve: Sequence[CurvePoint]) -> str:
     Scores that are the same in two digits are not called better.
     """
     if not curve or curve[-1].n < 4:
-        return "Whether learning pays is said from 4 groups on."
+        return "From 4 groups on, this says whether learning pays."
     f, untrained = round(curve[-1].f, 2), round(curve[-1].untrained_f, 2)
     agree = "agree" if f > untrained else "do not yet agree"
     return (
         f"Learned proposals {agree} better with your picks (F {f:.2f}) than untrained "
-        f"ones ({untrained:.2f}), on groups held out in turn."
+        f"ones ({untrained:.2f}), in cross-validation."
     )

@@ -165,7 +165,6 @@ def compare(
     scores = ", ".join(f"{one.name} {one.mean:.2f}" for one in others)
     return Comparison(
         clone(winner.contender.model),
-        f"Of the similarities compared on {len(some)} groups held out in turn, "
-        f"{first.name} did best (F {first.mean:.2f}"
-        + (f"; {scores})." if scores else ")."),
+        f"In cross-validation on {len(some)} groups, {first.name} did best "
+        f"(F {first.mean:.2f}" + (f"; {scores})." if scores else ")."),
     )

@@ -70,7 +70,7 @@ async function ask(path, options = {}) {
     // not an answer of the studio's
   }
   if (response.status === 401 || response.status === 403) {
-    words = "This page is not let in. Open the address that the command printed once more.";
+    words = "Access denied. Open the address that the command printed again.";
   }
   throw new Refusal(response.status, words || `The studio refused (${response.status}).`);
 }
@@ -239,8 +239,8 @@ function away(is) {
     tell("away", null);
   } else if (!awayTimer) {
     awayTimer = setTimeout(() => {
-      tell("away", "The studio does not answer. What it had saved is safe; this page goes "
-        + "on by itself when it is back.");
+      tell("away", "The studio does not answer. Saved picks are safe. This page "
+        + "reconnects automatically.");
       showSaved();
     }, 1200);
   }
@@ -698,7 +698,7 @@ function showState() {
     document.title = `${group.name} · Variegate studio`;
     $("name").textContent = group.name;
     $("name").title = group.name;
-    $("facts").textContent = many(group.n_items) + (group.done ? " · done before" : "");
+    $("facts").textContent = many(group.n_items) + (group.done ? " · already done" : "");
     const picks = chosen();
     const proposal = proposed();
     const unlike = [...picks].filter((n) => !proposal.has(n)).length
@@ -736,7 +736,7 @@ function showLearning() {
   const chip = $("learning");
   chip.classList.toggle("busy", learning);
   chip.classList.toggle("known", n > 0);
-  const words = learning ? "Learning …" : n ? `Learned from ${n}` : "Not taught yet";
+  const words = learning ? "Learning …" : n ? `Learned from ${n}` : "Not trained yet";
   const rest = make("span", { className: "wide-only" }, n === 1 ? " group" : " groups");
   if (chip.lastChild.dataset.words === words) return;
   chip.lastChild.dataset.words = words;
@@ -802,10 +802,10 @@ function showKnob() {
       + `${two(there.recall)}, ${there.size.toFixed(1)} ${state.nouns[1]}`
     : `omega ${brief(omega)}`);
   const [aim, value] = Object.entries(state.target ?? {})[0] ?? ["", null];
-  $("knob-note").textContent = !ready ? "Turns when a few groups are done."
-    : !there ? "What to expect is known when more groups are done."
-      : aim ? `Kept where ${aim} is ${two(value)}, as far as it can be.`
-        : "Expected, on groups held out.";
+  $("knob-note").textContent = !ready ? "Available after a few groups."
+    : !there ? "Expected values appear after more groups."
+      : aim ? `Set for ${aim} ${two(value)}, as closely as possible.`
+        : "Expected values, from held-out groups.";
   if (!$("aim").contains(document.activeElement)) {
     $("target").value = aim;
     if (value !== null) $("target-value").value = value;
@@ -932,7 +932,7 @@ for (const [i, name] of TABS.entries()) {
 function flip(show) {
   document.body.classList.toggle("show-panels", show);
   $("show-panels").setAttribute("aria-expanded", String(show));
-  $("show-panels").textContent = show ? `To the ${studio.state?.nouns[1] ?? "items"}` : "Why";
+  $("show-panels").textContent = show ? `Back to the ${studio.state?.nouns[1] ?? "items"}` : "Why";
   // What stands in the place of the main part is the main part.
   $("panels").setAttribute("role", show ? "main" : "complementary");
   if (show) showPanel();
@@ -992,16 +992,16 @@ function drawWhy(item, n, why) {
   meter.style.width = `${100 * clamp(why.probability, 0, 1)}%`;
   parts.push(
     make("p", { className: "chance-line" }, make("b", {}, percent(why.probability)),
-      make("span", { className: "note" }, "likely to be chosen, the model thinks")),
+      make("span", { className: "note" }, "probability of being chosen")),
     make("div", { className: "meter", "aria-hidden": "true" }, meter),
   );
   if (why.like) parts.push(...likeNode(why.like));
-  parts.push(make("h3", {}, "What its quality is made of"));
+  parts.push(make("h3", {}, "Parts of its quality"));
   parts.push(why.quality.length ? barsOf(why.quality.map((part) => ({
     name: part.name, value: part.part, note: known(part.value) ? brief(part.value) : "",
-  }))) : make("p", { className: "note" }, "Nothing is learned yet: all are equally good."));
+  }))) : make("p", { className: "note" }, "Nothing is learned yet: all items have equal quality."));
   if (item.fields.length) {
-    parts.push(make("h3", {}, "All that is known of it"));
+    parts.push(make("h3", {}, "All fields"));
     const facts = make("dl", { className: "facts-list" });
     for (const [name, value] of item.fields) {
       facts.append(make("dt", { dir: "auto" }, name), make("dd", { dir: "auto" }, value));
@@ -1020,7 +1020,7 @@ function likeNode(like) {
     onclick: () => activate(like.n) });
   if (other.image) button.append(make("img", { alt: "", src: pictureOf(like.n, 48) }));
   button.append(words);
-  return [make("h3", {}, "Of those chosen, it is most like"), button];
+  return [make("h3", {}, "Most similar chosen item"), button];
 }
 
 /** Bars to the left and right of nothing; the largest first, the smallest left out. */
@@ -1040,7 +1040,7 @@ function barsOf(rows, into = make("div", { className: "bars" }), most = 8) {
       make("span", { className: row.moved ? "value moved" : "value" }, signed(row.value)));
   }
   if (rows.length > most) {
-    cells.push(make("p", { className: "note" }, `and ${rows.length - most} of less weight`));
+    cells.push(make("p", { className: "note" }, `and ${rows.length - most} with smaller weights`));
   }
   into.replaceChildren(...cells);
   return into;
@@ -1113,11 +1113,11 @@ function drawMap() {
     parts.push(draw("circle", { class: "there", cx: here[0], cy: here[1], r }));
   }
   svg.replaceChildren(...parts);
-  const by = kind === "kinds" ? "by learned kind, the surest on top"
-    : "by two principal components; alike lie close";
+  const by = kind === "kinds" ? "by learned kind, the most certain on top"
+    : "by two principal components; similar items are close";
   svg.setAttribute("aria-label", `Map of ${many(points.length)} ${by}. ${picks.size} chosen.`);
-  $("map-note").textContent = `${many(points.length)}, ${by}. The ring is `
-    + `${studio.items[studio.active]?.title ?? ""}; press on a point to go to it.`;
+  $("map-note").textContent = `${many(points.length)}, ${by}. The ring marks `
+    + `${studio.items[studio.active]?.title ?? ""}; press a point to go to it.`;
 }
 
 /** Pictures of the items, those that are chosen on top. */
@@ -1158,7 +1158,7 @@ $("map-drawing").addEventListener("click", (event) => {
 function showAccepted() {
   const { unchanged, of } = studio.state.accepted;
   $("accepted").replaceChildren(make("b", {}, of ? `${unchanged} of ${of}` : "–"),
-    make("span", { className: "note" }, "proposals were right as they stood"));
+    make("span", { className: "note" }, "proposals accepted unchanged"));
 }
 
 function showLearned(told) {
@@ -1180,7 +1180,7 @@ function showLearned(told) {
   const words = last
     ? `F ${two(last.f)} after ${groupsOf(last.n)}${moved}; `
       + `untrained ${two(last.untrained_f)}.`
-    : "How well groups are chosen from that the model did not learn from.";
+    : "F-score on groups that the model did not learn from.";
   $("curve-note").textContent = words;
   $("verdict").textContent = learned.verdict;
   $("comparison").textContent = learned.comparison ?? "";
@@ -1350,12 +1350,12 @@ $("export").addEventListener("click", async (event) => {
   // Fetched first: some take seconds to make, and what is refused is said in words.
   event.preventDefault();
   const name = link.pathname.split("/").pop();
-  $("exporting").textContent = `Making ${name} …`;
+  $("exporting").textContent = `Creating ${name} …`;
   try {
     const url = URL.createObjectURL(await (await ask(link.href)).blob());
     make("a", { href: url, download: name }).click();
     setTimeout(() => URL.revokeObjectURL(url), 60000);
-    $("exporting").textContent = `${name} is among your downloads.`;
+    $("exporting").textContent = `${name} was downloaded.`;
   } catch (error) {
     $("exporting").textContent = error instanceof Refusal ? error.message
       : "The studio does not answer.";
