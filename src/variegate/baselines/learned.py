@@ -272,8 +272,6 @@ def _learned(
 
 @dataclass(frozen=True, eq=False)
 class _LogOdds:
-    """Log-odds by a classifier; all equal without one."""
-
     classifier: Any
 
     def __call__(self, quality: FloatArray) -> FloatArray:

@@ -213,7 +213,6 @@ def _within(
 
 
 def _filled(order: IntArray, k: int, limit: Constraint) -> IntArray:
-    """Take at most ``k`` items in turn, each if it fits the budget."""
     taken: list[int] = []
     spent = 0.0
     for item in order.tolist():

@@ -230,7 +230,6 @@ class DaskEngine(Engine):
                     raise _StrandedError(f"tasks wait for lost workers; {_RESUME}")
 
     def _workers(self) -> dict[str, int]:
-        """Wait for workers; return their threads by address."""
         since = time.monotonic()
         while not (found := self._running(since)):
             time.sleep(0.1)
@@ -257,7 +256,6 @@ class DaskEngine(Engine):
         return found
 
     def _ask(self, question: str, **arguments: Any) -> Any:
-        """Call a handler of the scheduler."""
         seconds = parse_timedelta(dask.config.get("distributed.comm.timeouts.tcp"))
         with self._explained_errors():
             handler = getattr(self.client.scheduler, question)

@@ -95,7 +95,6 @@ _PARAMETERS: dict[str, Shape] = {
 
 
 def _parameter(field: dataclasses.Field[Any]) -> Shape:
-    """Return the shape of a parameter of a decoder or a solver."""
     if field.name in _PARAMETERS:
         return _PARAMETERS[field.name]
     annotation = str(field.type)

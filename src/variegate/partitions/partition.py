@@ -295,7 +295,6 @@ class SpilledPairs(PairPartitions):
 
 
 def _parts(examples: Iterable[Example]) -> Iterator[list[Example]]:
-    """Cut examples into parts of about the size of a file."""
     part: list[Example] = []
     n_bytes = 0
     for example in examples:

@@ -189,7 +189,6 @@ class PartitionedProblem(LearningProblem):
         return some
 
     def _sums(self, work: partial[Sums], flat: FloatArray) -> Sums:
-        """Return the sum of all partitions, from the run store if it is there."""
         partitions, numbers = self.examples.source.partitions, self._numbers
         some = partitions if numbers is None else [partitions[k] for k in numbers]
 

@@ -71,7 +71,6 @@ def environment(room: str | Path, autoescape: bool, extra: str = "") -> Environm
 
 
 def _file_name(path: str) -> str:
-    """Return the last part of a path of any system."""
     return re.split(r"[/\\]", path.rstrip("/\\"))[-1]
 
 
@@ -81,7 +80,6 @@ def _escaped(text: str) -> str:
 
 
 def _share(number: float) -> str:
-    """Return a number from 0 to 1 in hundredths."""
     return f"{100.0 * min(max(number, 0.0), 1.0):.1f}"
 
 

@@ -71,7 +71,6 @@ class SizeLimit:
 
 
 def _choose_wanted(group: Group, chooser: Chooser) -> Choice:
-    """Choose as many rows as are labelled 1."""
     return chooser(group, len(group.wanted()))
 
 

@@ -182,7 +182,6 @@ def derive(
 def _vector(
     entry: str, part: str, columns: Columns, names: Sequence[str]
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the name of a vector, and the columns of its numbers."""
     name, _, pattern = entry.partition("=")
     name, pattern = name.strip(), pattern.strip()
     if not name or not pattern:

@@ -266,7 +266,6 @@ def _all_there(numbers: FloatArray, cells: Cells, part: str) -> FloatArray:
 def _check_unique(
     batch: Batch, item: str, numbers: IntArray, index: GroupIndex
 ) -> None:
-    """Refuse two rows of a group with the same item."""
     # Hashes of text, as those of the numbers -1 and -2 are equal.
     keys = np.array([hash(repr(key)) for key in batch[item].keys().to_pylist()])
     order = np.lexsort((keys, numbers))

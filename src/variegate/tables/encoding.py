@@ -358,7 +358,6 @@ class ColumnStatistics:
 
 
 def _too_many(name: str, levels: Collection[str]) -> TableError | None:
-    """Return the error of a column that holds no categories."""
     if len(levels) <= MAX_LEVELS:
         return None
     return TableError(
@@ -368,7 +367,6 @@ def _too_many(name: str, levels: Collection[str]) -> TableError | None:
 
 
 def _holds_vectors(column: Any) -> bool:
-    """Tell whether the first cell of text that is not empty is a vector."""
     if not is_text(column.type):
         return False
     cells = (cell for cell in column.to_pylist() if cell and cell.strip())

@@ -203,7 +203,6 @@ class Evaluation:
 
 
 def _means(rows: Mapping[str, FloatArray], seed: int) -> dict[str, dict[str, Interval]]:
-    """Return the means of scores over groups."""
     ratios = {
         name: {
             score: (column, np.ones(len(table)))

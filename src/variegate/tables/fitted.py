@@ -230,7 +230,6 @@ class FittedSelector(Application):
     def _columns_for(
         self, use_labels: bool, use_costs: bool, relevance: str | None = None
     ) -> Columns:
-        """Return the columns of another table that are read."""
         if use_costs and self.columns_.cost is None:
             raise TableError(
                 "a budget needs a column of costs: name it with ", Setting("cost")

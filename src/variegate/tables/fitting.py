@@ -147,7 +147,6 @@ class SelectorFit:
         return train(self.selector, groups, numbers, self.progress, self.store)
 
     def _columns(self) -> Columns:
-        """Return the roles of columns, with vectors and ages."""
         table = self.table
         wanted = columns_wanted(self.selector, table.schema.names, self.y)
         wanted = derive(table.schema, wanted, self._newest)
@@ -176,8 +175,6 @@ class SelectorFit:
         return str(rng.integers(2**31)).encode()
 
     def _newest(self, name: str) -> str:
-        """Return the newest date of a column."""
-
         def make() -> bytes:
             work = partial(last_day, name=name)
             engine = Serial() if self.engine is None else self.engine
@@ -318,7 +315,6 @@ def check_parameters(selector: TableSelector) -> None:
 
 
 def _check_network_settings(selector: TableSelector, estimator: Any) -> None:
-    """Refuse settings that an estimator of networks does not have."""
     name = type(estimator).__name__
     if selector.kernel is not None:
         raise ValueError(

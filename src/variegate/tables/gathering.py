@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
@@ -141,8 +141,8 @@ def gather(
     full = f"{plan.no_room}; make room and run it again, and it resumes"
     with explained_if_full(full):
         with plan.opened(table, n_files, rows_a_file) as store:
-            steps = _Steps(store, engine, progress)
-            counts = _gather(plan, table, steps, n_files, rows_a_file)
+            how = {"store": store, "engine": engine, "progress": progress}
+            counts = _gather(plan, table, n_files, rows_a_file, **how)
         plan.put_in_place(out.resolve())
     return Gathered(
         sum(n_rows for n_rows, _ in counts),
@@ -265,7 +265,6 @@ class GatherPlan:
 
 
 def _check_out(folder: Path, out: Path, replace: bool) -> None:
-    """Refuse a folder that cannot be written, or should not be replaced."""
     source, target = folder.resolve(), out.resolve()
     if source == target or source in target.parents or target in source.parents:
         raise TableError(f"{out} and {folder} overlap: name another folder to write")
@@ -303,62 +302,48 @@ def _bytes_a_row(files: Sequence[TableFile]) -> float:
 # The steps ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class _Steps:
-    """Runs steps by an engine; finished ones are in the store."""
-
-    store: RunStore
-    engine: Engine
-    progress: Progress
-
-    def run(
-        self,
-        stage: str,
-        function: Callable[[Any], tuple[int, ...]],
-        items: Sequence[tuple[int, Any]],
-    ) -> list[Any]:
-        """Return the results of all items, computed or from the store.
-
-        The function returns the number of its item before them.
-        """
-        keys = [f"{stage} {number}" for number, _ in items]
-        missing = [k for k, key in enumerate(keys) if self.store.get(key) is None]
-        todo, told = [items[k] for k in missing], partial(self.progress, stage)
-        for number, *result in self.engine.map(function, todo, told, ordered=False):
-            self.store.put(f"{stage} {number}", json.dumps(result).encode())
-        return [json.loads(self.store.get(key) or "") for key in keys]
-
-
 def _gather(
     plan: GatherPlan,
     table: FolderTable,
-    steps: _Steps,
     n_files: int | None,
     rows_a_file: int | None,
+    *,
+    store: RunStore,
+    engine: Engine,
+    progress: Progress,
 ) -> list[tuple[int, int]]:
     """Run the unfinished steps; return rows and groups of every file."""
     rows, reader = rows_of(table), RowReader(table.schema, Columns(group=plan.group))
 
     def count() -> bytes:
-        told = partial(steps.progress, "reading")
-        found = steps.engine.map(partial(scan, reader=reader), rows, told)
+        told = partial(progress, "reading")
+        found = engine.map(partial(scan, reader=reader), rows, told)
         return Counts.of(list(found), False).to_bytes()
 
+    def run(stage: str, function: Any, items: Sequence[tuple[int, Any]]) -> list[Any]:
+        """Return results, which follow the number of an item, or those of the store."""
+        keys = [f"{stage} {number}" for number, _ in items]
+        missing = [k for k, key in enumerate(keys) if store.get(key) is None]
+        todo, told = [items[k] for k in missing], partial(progress, stage)
+        for number, *result in engine.map(function, todo, told, ordered=False):
+            store.put(f"{stage} {number}", json.dumps(result).encode())
+        return [json.loads(store.get(key) or "") for key in keys]
+
     try:
-        counts = Counts.from_bytes(steps.store.remember("counts", count))
+        counts = Counts.from_bytes(store.remember("counts", count))
         cut, n_read = TableCut(table, reader, (), counts, rows), int(sum(counts.n_rows))
         if rows_a_file is not None:
             n_files = -(-n_read // rows_a_file)
         n_files = len(rows) if n_files is None else max(n_files, 1)
         bounds, starts = file_bounds(cut.sizes, n_files, plan.rows_a_bucket)
         deal = partial(_deal, plan=plan, reader=reader, bounds=bounds)
-        steps.run("dealing out", deal, list(enumerate(cut.deals())))
+        run("dealing out", deal, list(enumerate(cut.deals())))
     except PartitionError as error:
         raise TableFileError(str(error)) from error
     # Writers read the indices of their pieces, which would not all fit in memory.
     buckets = enumerate(pairwise(starts))
     tasks = [(k, (first, end, bounds, len(rows))) for k, (first, end) in buckets]
-    written = steps.run("writing", partial(_write, plan=plan), tasks)
+    written = run("writing", partial(_write, plan=plan), tasks)
     n_written = sum(n_rows for n_rows, _ in written)
     if n_written != n_read:
         raise TableError(f"{n_read:,} rows were read, but {n_written:,} written")
@@ -368,7 +353,6 @@ def _gather(
 def _deal(
     item: tuple[int, Deal], plan: GatherPlan, reader: RowReader, bounds: IntArray
 ) -> tuple[int]:
-    """Deal out the rows of a file; return its number."""
     pieces = deal_out(item, reader, plan.schema, bounds, plan.dealt, plan.memory)
     content = arrays_to_bytes(path=pieces.path, slices=pieces.slices)
     write_atomic(plan.index_of(item[0]), content)

@@ -182,7 +182,6 @@ def _on_partition(
 def _read_texts(
     item: tuple[Rows, int, IntArray], reader: RowReader, show: tuple[str, ...]
 ) -> dict[int, tuple[str, ...]]:
-    """Return cells of a file by the number of the row in the table."""
     source, start, rows = item
     found: dict[int, tuple[str, ...]] = {}
     for batch in reader.batches([source], *show):

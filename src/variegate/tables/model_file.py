@@ -282,7 +282,6 @@ def training_record(
 
 
 def _compared(learned: Learned) -> dict[str, list[dict[str, Any]]]:
-    """Return how contenders did on held-out groups, the winner first."""
     winner = learned.winner
     if winner is None or not winner.standings:
         return {}

@@ -154,35 +154,21 @@ def stamp(partition: Partition) -> list[int]:
 
 
 class Manifest:
-    """Files that rows were chosen from, and files that were written.
+    """Files that rows were chosen from, and files that were written to a folder.
 
-    Parameters
-    ----------
-    folder : Path
-    run : dict
-        A hash of the model and all settings of choosing, as plain values.
-
-    Attributes
-    ----------
-    inputs : dict
-        Names of the files that rows are chosen from, and their stamps.
-    unreadable : list of str
-        Names of files that were left out.
-    files : dict
-        Names of the files that were written, and their counts.
-
-    Raises
-    ------
-    TableFileError
-        If the folder holds something else, or rows that were chosen by another model or
-        with other settings.
+    ``run`` is a hash of the model and all settings of choosing, as plain values.  A
+    folder that holds something else, or rows that were chosen by another model or with
+    other settings, is refused.
     """
 
     def __init__(self, folder: Path, run: Mapping[str, Any]) -> None:
         self.folder, self._run = folder, run
         self._store: RunStore | None = None
+        #: Names of the files that rows are chosen from, and their stamps.
         self.inputs: dict[str, list[int]] = {}
+        #: Names of files that were left out.
         self.unreadable: list[str] = []
+        #: Names of the files that were written, and their counts.
         self.files: dict[str, dict[str, Any]] = {}
         if not folder.exists():
             return

@@ -368,7 +368,6 @@ class TableCut:
         ]
 
     def _folder(self, engine: Engine, store: RunStore | None) -> Path | None:
-        """Return a folder that all workers see; None: any of this machine."""
         if is_local(engine):
             return None
         path = Path(self._rows[0].path).parent

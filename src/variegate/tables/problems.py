@@ -78,7 +78,6 @@ class Inspection:
         return TableError.of(found, self._fixes() if is_solved else ())
 
     def _fixes(self) -> list[Setting]:
-        """Return the parameters that remedy all problems."""
         found = []
         for part in (*_SINGLE, *_LISTS, "missing"):
             value = getattr(self.mended, part)
@@ -112,12 +111,17 @@ class Inspection:
         except TableError as error:
             self.problems.append(error)
         if self.labels is None and self.given.label is None:
-            self._look_for_labels()
+            flags = self._guessed("flags")
+            self.mend(no_label(), **({"label": flags[0]} if len(flags) == 1 else {}))
         if not self.given.quality and self.table.is_untyped:
-            self._look_for_numbers()
+            numbers = tuple(self._guessed("numbers"))
+            try:
+                nothing = replace(self.mended, **_NOTHING)
+                nothing.resolve(self.table.schema, is_untyped=True)
+            except TableError as error:
+                self.mend(error, **({"quality": numbers} if numbers else {}))
 
     def _look_for(self, part: str, before: str = "") -> None:
-        """Look for the one column of a role."""
         name, names = getattr(self.given, part), self.table.schema.names
         if name is None or name in names:
             return
@@ -130,7 +134,6 @@ class Inspection:
                 self._leave(part, None)
 
     def _look_at_entry(self, entry: str, part: str) -> None:
-        """Look at one name or pattern of a list."""
         names, taken = self.table.schema.names, self.mended.taken()
         alone = replace(self.mended, **_NOTHING | {part: (entry,)}, relevance=None)
         rest = tuple(n for n in getattr(self.mended, part) if n != entry)
@@ -148,31 +151,17 @@ class Inspection:
                 self.problems.append(error)
                 self._leave(part, rest)
 
-    def _look_for_labels(self) -> None:
-        """Guess the column of labels, if there is only one that it could be."""
-        flags = [name for name in self._unnamed() if self._reads(name, "flags")]
-        self.mend(no_label(), **({"label": flags[0]} if len(flags) == 1 else {}))
-
-    def _look_for_numbers(self) -> None:
-        """Guess the columns of numbers in a file that knows no types."""
-        names = [name for name in self._unnamed() if self._reads(name, "numbers")]
-        try:
-            replace(self.mended, **_NOTHING).resolve(self.table.schema, is_untyped=True)
-        except TableError as error:
-            self.mend(error, **({"quality": tuple(names)} if names else {}))
-
-    def _unnamed(self) -> list[str]:
+    def _guessed(self, kind: str) -> list[str]:
+        """Return columns without a role whose first rows are of a kind of cells."""
         columns = self.mended
         named = {*columns.taken(), *columns.features(), *columns.categorical}
-        return [name for name in self.table.schema.names if name not in named]
-
-    def _reads(self, name: str, kind: str) -> bool:
-        """Tell whether the first rows of a column can be read as a kind of cells."""
-        cells = self._first_cells(name)
-        try:
-            return cells is not None and getattr(cells, kind)() is not None
-        except TableError:
-            return False
+        found = []
+        for name in self.table.schema.names:
+            cells = None if name in named else self._first_cells(name)
+            with suppress(TableError):
+                if cells is not None and getattr(cells, kind)() is not None:
+                    found.append(name)
+        return found
 
     def _first_cells(self, name: str) -> Cells | None:
         for rows in rows_of(self.table):

@@ -213,7 +213,6 @@ def _embeddings(
 
 
 def _directions(rng: np.random.Generator, size: tuple[int, int, int]) -> Any:
-    """Return vectors of length about one."""
     return rng.standard_normal(size, dtype=np.float32) / np.float32(np.sqrt(size[2]))
 
 

@@ -164,7 +164,6 @@ class ScoringSelector(FittedSelector):
     def _rivals(
         self, train: Any, budget: float | None, reading: Mapping[str, Any]
     ) -> dict[str, Rival]:
-        """Learn rivals from a labelled table, or from a table and its labels."""
         X, y = train if isinstance(train, tuple) else (train, None)
         columns = self._columns_for(y is None, budget is not None)
         try:

@@ -134,7 +134,6 @@ def select_into_folder(
 
 
 def _check_output(table: FolderTable, output: Output, out: Path) -> None:
-    """Refuse an output that could not be written, before the work."""
     if out.exists() and out.samefile(table.path):
         raise TableFileError(f"{out} is the folder to read: name another one")
     for suffix in sorted({Path(one.path).suffix for one in table.partitions}):
@@ -145,7 +144,6 @@ def _check_output(table: FolderTable, output: Output, out: Path) -> None:
 def _tasks(
     groups: Groups, files: Sequence[Partition], chooser: Chooser, progress: Progress
 ) -> list[_FileTask]:
-    """Return a task a file; where groups lie in several files, with its choices."""
     survey = groups.survey
     firsts = [first for _, first in survey.sources] + [survey.n_rows]
     choices = None if survey.is_by_file else choose(groups, chooser, None, progress)

@@ -135,8 +135,6 @@ def _has_target(selector: TableSelector) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Training:
-    """One training on the groups with some numbers."""
-
     selector: TableSelector
     #: Its ``random_state`` is a seed.
     estimator: LargeMarginDPP
@@ -311,7 +309,6 @@ class _Training:
         return Policy(family, omega, winner.rule.k, ordering)
 
     def _bytes(self, numbers: IntArray) -> int:
-        """Return about how much memory L-BFGS takes."""
         sizes = self.groups.survey.sizes[numbers].astype(np.float64)
         features = sizes.sum() * self.groups.encoding.width
         # Squared distances, two chains of Gaussians, and the linear part: triangles.

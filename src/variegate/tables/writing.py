@@ -220,7 +220,6 @@ _WRITERS: dict[str, Callable[[BinaryIO, pa.Schema, Path], _Writer]] = {
 
 
 def _is_cell(kind: pa.DataType) -> bool:
-    """Return whether values of a type can be written as a cell of CSV."""
     if pa.types.is_dictionary(kind):
         return _is_cell(kind.value_type)
     known = (_is_written_as_text, is_number, is_text, pa.types.is_null)
@@ -228,7 +227,6 @@ def _is_cell(kind: pa.DataType) -> bool:
 
 
 def _is_json(kind: pa.DataType) -> bool:
-    """Return whether values of a type can be written as JSON."""
     if pa.types.is_dictionary(kind) or is_list(kind):
         return _is_json(kind.value_type)
     if pa.types.is_struct(kind):

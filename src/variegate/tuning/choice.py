@@ -64,7 +64,6 @@ def pair_for_target(
 def _extend(
     trials: CrossValidation, lams: Sequence[float], name: str, value: float
 ) -> None:
-    """Add an omega for every lambda, beyond the end that is nearer to the target."""
     for lam in lams:
         if lam == 0.0:
             continue

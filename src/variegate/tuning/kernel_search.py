@@ -164,7 +164,6 @@ class KernelSearch:
     def _variations(
         self, model: LargeMarginDPP
     ) -> Iterator[tuple[str, LargeMarginDPP]]:
-        """Yield models with other settings, and names of these."""
         # Another penalty is another kernel, which has to be prepared anew: last.
         for name in sorted(self.varies, key=lambda name: name == "penalty"):
             for value in VARIED[name]:
@@ -181,7 +180,6 @@ class KernelSearch:
                     yield f"penalty x {value:g}", other
 
     def _fallback(self, standings: Sequence[Standing]) -> Winner | None:
-        """Return the best whose similarity is not learned."""
         able = [
             s for s in standings if s.name not in self.kernels or s.name in self.fixed
         ]

@@ -310,7 +310,6 @@ class TwoStage:
 def _regression(
     ground_sets: Sequence[GroundSet], subsets: Sequence[IntArray]
 ) -> FloatArray:
-    """Return the direction of a logistic regression of the choices."""
     from sklearn.linear_model import LogisticRegression  # slow to import
 
     X = np.concatenate([ground_set.quality for ground_set in ground_sets])

@@ -223,7 +223,6 @@ def _group(group: ExampleGroup) -> dict[str, Any]:
 
 
 def _outcome(row: ExampleRow) -> str:
-    """Return the outcome of a row of an example."""
     if row.rank:
         return "right" if row.is_wanted else "wrong"
     return "missed" if row.is_wanted else "left out"
@@ -266,7 +265,6 @@ def _similarity(
 
 
 def _kind_rows(table: KindTable, cells: Mapping[int, Sequence[str]]) -> list[Row]:
-    """Return for every kind some typical rows, the first with its amounts."""
     rows = []
     for number, share, offered, chosen, typical in table.rows:
         before: list[Cell | str] = [number, Cell(percent(share), share=share)]

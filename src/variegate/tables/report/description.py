@@ -128,7 +128,6 @@ def _compared(selector: TableSelector) -> DescriptionSection:
 
 
 def _why(selector: TableSelector, kernels: list[dict[str, Any]]) -> list[str]:
-    """Return sentences on what won, and by how much."""
     first = kernels[0]
     is_regression = first["name"] == _REGRESSION
     named = f"“{first['name']}” ({_rule(first)})"
@@ -352,7 +351,6 @@ def _similarity_numbers(selector: TableSelector) -> dict[str, Any]:
 
 
 def _similarity_sections(selector: TableSelector) -> list[DescriptionSection]:
-    """Return kinds and metrics as a terminal shows them."""
     found = []
     if "kinds" not in selector.training_:
         for kinds in learned_parts(selector.model_, Kinds):

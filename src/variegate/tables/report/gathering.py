@@ -156,7 +156,6 @@ def _compared(
 
 
 def _shown_columns(selector: TableSelector, schema: pa.Schema) -> tuple[str, ...]:
-    """Return the item and the first columns of the quality."""
     names = [selector.columns_.item, *selector.columns_.quality]
     fields = [schema.field(name) for name in names if name is not None]
     is_short = [field.name for field in fields if not is_vector(field.type)]
