@@ -138,18 +138,11 @@ def f_by_ordering(
 
 @dataclass(frozen=True, eq=False)
 class Rival:
-    """A learned relevance and a method that goes by it.
+    """A learned relevance and a method, "top", "mmr" or "dpp", that goes by it.
 
-    Attributes
-    ----------
-    relevance : callable
-        From the quality features (N, d) to the log-odds (N,) to be chosen; all equal
-        where the labels learned from were.
-    method : {"top", "mmr", "dpp"}
-    k : int
-        How many items to choose.
-    trade_off : float
-        From 0 (relevance only) to 1 (diversity only).
+    The relevance is a function from the quality features (N, d) to the log-odds (N,) to
+    be chosen, all equal where the labels learned from were; ``k`` is the number of
+    items to choose, and the trade-off is from 0 (relevance only) to 1 (diversity only).
     """
 
     relevance: Relevance

@@ -57,16 +57,10 @@ __all__ = ["ModelFileError", "load", "save"]
 
 @dataclass(frozen=True)
 class Own:
-    """The user's own code that a file names and cannot hold.
-
-    Attributes
-    ----------
-    kernels : sequence of kernel classes
-    modules : dict
-        Modules of PyTorch by their roles.
-    """
+    """The user's own code that a file names and cannot hold."""
 
     kernels: Sequence[type[Kernel]] = ()
+    #: Modules of PyTorch by their roles.
     modules: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -26,23 +26,15 @@ class SchemaError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A set of plain values.
+    """A set of plain values."""
 
-    Attributes
-    ----------
-    words : str
-        The name of such a value in messages.
-    admits : callable
-        Tells whether a value has this shape, regardless of the values inside it.
-    inside : callable
-        Checks the values inside a value, whose place is the second argument.
-    is_section : bool
-        Whether it holds other values, so that None or [] means that it is missing.
-    """
-
+    #: The name of such a value in messages.
     words: str
+    #: Tells whether a value has this shape, regardless of the values inside it.
     admits: Callable[[Any], bool]
+    #: Checks the values inside a value, whose place is the second argument.
     inside: Callable[[Any, str], object] = ignore
+    #: Whether it holds other values, so that None or [] means that it is missing.
     is_section: bool = False
 
     def check(self, value: Any, place: str = "") -> None:

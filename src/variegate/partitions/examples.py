@@ -44,22 +44,16 @@ from variegate.partitions.partition import (
 
 @dataclass(frozen=True, eq=False)
 class ExampleSurvey:
-    """Sizes and features of some partitions, one after another.
+    """Sizes and features of some partitions, one after another."""
 
-    Attributes
-    ----------
-    n_examples : array, an entry a partition
-    sizes : array, an entry an example
-        Items of its ground set.
-    features : FeatureMoments or None
-        None without examples.
-    kinds : tuple of (number of features, names of blocks, path)
-        The first partition of each kind of ground sets; all should be of one.
-    """
-
+    #: An entry a partition.
     n_examples: IntArray
+    #: Items of the ground set of every example.
     sizes: AnyArray
+    #: None without examples.
     features: FeatureMoments | None
+    #: For each kind of ground sets (all should be of one), the number of features, the
+    #: names of blocks, and the path of the first partition.
     kinds: tuple[tuple[int, tuple[str, ...], str], ...]
 
     def __add__(self, other: ExampleSurvey) -> ExampleSurvey:

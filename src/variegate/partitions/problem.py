@@ -127,15 +127,7 @@ def expected_f(
 class PartitionedProblem(LearningProblem):
     """The objective of learning over the examples of all partitions.
 
-    Parameters
-    ----------
-    examples : PartitionedExamples
-    kernel : Kernel
-        Settled.
-    loss : LargeMarginLoss
-    omega : float
-        The cost of missing an item.
-    fit_intercept, l2, jitter : as for LearningProblem
+    The kernel is settled; ``omega`` is the cost of missing an item.
     """
 
     def __init__(
@@ -213,15 +205,9 @@ class PartitionedProblem(LearningProblem):
 
 @dataclass(frozen=True)
 class Passes:
-    """Passes over all partitions, a step a batch.
+    """Passes over all partitions, a step a batch; the seed draws the batches.
 
-    Parameters
-    ----------
-    n_passes : int
-    seed : int
-        Of the batches, which partitions they hold.
-    settings : MiniBatch
-        Rates; and the size of batches in examples, if that is given.
+    The settings have rates and, if that is given, the size of batches in examples.
     """
 
     n_passes: int

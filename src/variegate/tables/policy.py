@@ -35,28 +35,18 @@ POLICY = Record(
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """Models, and the default way to choose rows by them.
-
-    Attributes
-    ----------
-    family : OmegaFamily
-    omega : float
-    k : int or None
-        Rows to choose from each group; None: as many as the model finds right.
-    ordering : Ordering or None
-        A method of :func:`variegate.select` to choose by, with the model's log-quality
-        for relevance; None: the decoder of the model.
-    fallback : Policy or None
-        For groups that are not familiar: models without learned kinds.
-    is_familiar : Familiarity or None
-        Tells whether a group is like those that kinds were learned from.
-    """
+    """Models, and the default way to choose rows by them."""
 
     family: OmegaFamily
     omega: float
+    #: Rows to choose from each group; None: as many as the model finds right.
     k: int | None = None
+    #: A method of :func:`variegate.select` to choose by, with the model's log-quality
+    #: for relevance; None: the decoder of the model.
     ordering: Ordering | None = None
+    #: For groups that are not familiar: models without learned kinds.
     fallback: Policy | None = None
+    #: Tells whether a group is like those that kinds were learned from.
     is_familiar: Familiarity | None = None
 
     def __str__(self) -> str:

@@ -45,30 +45,22 @@ from variegate.tables.table import FolderTable, MemoryTable, Table, held, rows_o
 class Survey:
     """The groups of a table, and the partitions that they are read in.
 
-    Attributes
-    ----------
-    reader : RowReader
-        Reads the rows of partitions; its columns are resolved.
-    sizes, n_chosen : arrays, an entry a group
-        Its rows, and its rows that are labelled 1, None without labels.
-    partitions : tuple of GroupPartition
-    key : str
-        Tells this table from others in a run store.
-    sources : tuple of (Rows, int)
-        All rows of the table with all columns, by file, and the numbers they begin at.
-    unreadable : tuple of str
-        Files that were left out.
-    is_by_file : bool
-        Whether every partition lies in one file.
+    ``sizes`` are the rows of every group, ``n_chosen`` its rows that are labelled 1,
+    None without labels.
     """
 
+    #: Reads the rows of partitions; its columns are resolved.
     reader: RowReader
     sizes: IntArray
     n_chosen: IntArray | None
     partitions: tuple[GroupPartition, ...]
+    #: Tells this table from others in a run store.
     key: str
+    #: All rows of the table with all columns, by file, and the numbers they begin at.
     sources: tuple[tuple[Rows, int], ...]
+    #: Files that were left out.
     unreadable: tuple[str, ...] = ()
+    #: Whether every partition lies in one file.
     is_by_file: bool = False
     #: Keeps the shuffled files on disk.
     shuffled: Any = None
@@ -118,22 +110,12 @@ def survey(
 ) -> Survey:
     """Count the groups of a table, and cut it into partitions.
 
-    Parameters
-    ----------
-    columns : Columns
-        Resolved.
-    labels : array of bool, optional
-        Those of every row, in place of a column.
-    engine : Engine, optional
-        Reads the files of a folder.  Without one, or with one of this process, a table
-        whose columns take no more than ``memory`` bytes is held.
-    skip_unreadable : bool
-        Whether files that cannot be read are left out and named in the result; to find
-        them all, every column is read.
-    by_file : bool
-        Whether partitions should end where files do, if groups do.
-    store : RunStore, optional
-        Remembers the counts of a run that resumes.
+    The columns are resolved; labels of every row stand in place of a column.  Without
+    an engine, or with one of this process, a table whose columns take no more than
+    ``memory`` bytes is held.  With ``skip_unreadable``, files that cannot be read are
+    left out and named in the result; to find them all, every column is read.  With
+    ``by_file``, partitions end where files do, if groups do.  The store remembers the
+    counts of a run that resumes.
     """
     label = columns.label if labels is None else None
     parts = (columns.group, label, columns.item, columns.cost, columns.relevance)

@@ -62,19 +62,13 @@ class Contender(Protocol):
 
 @dataclass(eq=False)
 class Standing:
-    """How a contender did, with the rule that suits it best.
-
-    Attributes
-    ----------
-    fitted : list
-        The fitted model of each part.
-    behind, behind_error : float
-        Mean score of the winner less that of this one, on the same ground sets, and the
-        standard error of that difference; NaN where there is one ground set.
-    """
+    """How a contender did, with the rule that suits it best."""
 
     contender: Contender
+    #: The fitted model of each part.
     fitted: list[Any] = field(default_factory=list)
+    #: Mean score of the winner less that of this one, on the same ground sets, and the
+    #: standard error of that difference; NaN where there is one ground set.
     behind: float = np.nan
     behind_error: float = np.nan
     _found: dict[Rule, list[FloatArray]] = field(default_factory=dict)
