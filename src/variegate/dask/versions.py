@@ -55,17 +55,9 @@ def environment() -> dict[str, str]:
 
 
 def compare_versions(client: Client) -> None:
-    """Compare the environments of workers with this process's.
+    """Refuse workers with another Variegate than this process.
 
-    Raises
-    ------
-    VersionMismatchError
-        If one has another Variegate.
-
-    Warns
-    -----
-    distributed.versions.VersionMismatchWarning
-        If one has another Python or another numerical library.
+    Warns of workers with another Python or another numerical library.
     """
 
     # A nested function travels as its code, so that a process without Variegate, or

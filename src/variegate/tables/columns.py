@@ -269,8 +269,9 @@ def matching(
 
 def is_number(kind: pa.DataType) -> bool:
     """Return whether a column of this type holds numbers (or true and false)."""
-    is_exact = pa.types.is_integer(kind) or pa.types.is_decimal(kind)
-    return is_exact or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+    t = pa.types
+    known = (t.is_integer, t.is_floating, t.is_boolean, t.is_decimal)
+    return any(is_known(kind) for is_known in known)
 
 
 def is_text(kind: pa.DataType) -> bool:

@@ -141,8 +141,7 @@ def gather(
     full = f"{plan.no_room}; make room and run it again, and it resumes"
     with explained_if_full(full):
         with plan.opened(table, n_files, rows_a_file) as store:
-            how = {"store": store, "engine": engine, "progress": progress}
-            counts = _gather(plan, table, n_files, rows_a_file, **how)
+            counts = _gather(plan, table, n_files, rows_a_file, store, engine, progress)
         plan.put_in_place(out.resolve())
     return Gathered(
         sum(n_rows for n_rows, _ in counts),
@@ -307,7 +306,6 @@ def _gather(
     table: FolderTable,
     n_files: int | None,
     rows_a_file: int | None,
-    *,
     store: RunStore,
     engine: Engine,
     progress: Progress,

@@ -388,10 +388,4 @@ def partition_bounds(sizes: IntArray, width: int) -> IntArray:
     n_rows = min(_ROWS, max(_NUMBERS // width, 1))
     weights = np.maximum(sizes / n_rows, sizes * sizes / _PAIRS)
     most = max(1.0, float(weights.sum()) / _PARTITIONS)
-    ends = np.cumsum(weights)
-    bounds, first = [0], 0.0
-    while bounds[-1] < len(sizes):
-        end = int(np.searchsorted(ends, first + most, "right"))
-        bounds.append(max(end, bounds[-1] + 1))
-        first = float(ends[bounds[-1] - 1])
-    return np.array(bounds)
+    return np.array(shuffle.run_bounds(weights, most))

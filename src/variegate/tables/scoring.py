@@ -130,7 +130,12 @@ class ScoringSelector(FittedSelector):
         roles: dict[str, Any] = {"use_labels": y is None, "use_costs": bool(budget)}
         reading |= {"labels": labels, "skip_unreadable": skip_unreadable, "least": 2}
         for other, selector in (others or {}).items():
-            self._check_comparable(selector)
+            for role in ("group", "label"):
+                if getattr(self.columns_, role) != getattr(selector.columns_, role):
+                    raise TableError(
+                        "the models go by different columns of groups or labels, so "
+                        "that there is nothing to compare"
+                    )
             columns = selector._columns_for(**roles)
             groups, used = _labelled(selector, table, columns, **reading)
             theirs = model_choosers(other, selector, omega, limit)
@@ -152,14 +157,6 @@ class ScoringSelector(FittedSelector):
                 seed=self.seed_,
             )
         return replace(found, reference=f"{name} ({limit})" if limit else name)
-
-    def _check_comparable(self, other: FittedSelector) -> None:
-        for role in ("group", "label"):
-            if getattr(self.columns_, role) != getattr(other.columns_, role):
-                raise TableError(
-                    "the models go by different columns of groups or labels, so that "
-                    "there is nothing to compare"
-                )
 
     def _rivals(
         self, train: Any, budget: float | None, reading: Mapping[str, Any]

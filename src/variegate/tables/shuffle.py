@@ -207,15 +207,21 @@ def file_bounds(
     files = files[files <= len(sizes)]
     bounds: list[int] = []
     starts: list[int] = []
-    for first, end in zip(files[:-1].tolist(), files[1:].tolist(), strict=True):
+    for first, end in pairwise(files.tolist()):
         starts.append(len(bounds))
-        place = first
-        while place < end:
-            bounds.append(place)
-            before = int(ends[place - 1]) if place else 0
-            full = np.searchsorted(ends[:end], before + rows_a_bucket, "right")
-            place = max(place + 1, int(full))
+        buckets = run_bounds(sizes[first:end], rows_a_bucket)
+        bounds += [first + place for place in buckets[:-1]]
     return np.array([*bounds, len(sizes)]), [*starts, len(bounds)]
+
+
+def run_bounds(weights: AnyArray, most: float) -> list[int]:
+    """Cut weights into runs of a sum of at most ``most``, or of one weight."""
+    ends, bounds, first = np.cumsum(weights), [0], 0.0
+    while bounds[-1] < len(weights):
+        end = int(np.searchsorted(ends, first + most, "right"))
+        bounds.append(max(end, bounds[-1] + 1))
+        first = float(ends[bounds[-1] - 1])
+    return bounds
 
 
 # The partitions of a table whose groups are scattered ---------------------------------

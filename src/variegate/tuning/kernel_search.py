@@ -201,14 +201,9 @@ class Familiarity:
     of a kind than ``least``: the mean of training items whose principal components are
     shuffled, or, if that is less, the first percentile of the training sets, less the
     distance from there to their median.
-
-    Attributes
-    ----------
-    kernel : Kernel
-        Fitted, with :class:`variegate.Kinds` in it.
-    least : float
     """
 
+    #: Fitted, with :class:`variegate.Kinds` in it.
     kernel: Kernel
     least: float
 

@@ -69,11 +69,10 @@ class ExampleGroup:
 class Report:
     """The data of a report: a fitted selector, and the name of its training table.
 
-    Examples have the columns ``show``.  Scores on held-out groups are of the model,
-    which comes first, of rivals that learned from the same groups, and of methods that
-    learn nothing.  ``model`` is the name of the file that the model is in.  ``typical``
-    has the columns ``show`` of rows that are typical of learned kinds, by their places
-    in the table.
+    Examples and rows that are typical of learned kinds, by their places in the table,
+    have the columns ``show``.  Scores on held-out groups are of the model, which is the
+    first, of rivals that learned from the same groups, and of methods that learn
+    nothing.  ``model`` is the name of the file that the model is in.
     """
 
     selector: TableSelector
