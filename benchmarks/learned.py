@@ -145,7 +145,7 @@ def set_by_set(instance: LearnedInstance) -> Evaluation:
 
 def _kinds(kernel: Kinds, x: FloatArray, own: FloatArray) -> Any:
     W, b = kernel.weights(own)
-    epsilon = kernel.share_apart(own)
+    epsilon = kernel.learned_epsilon(own)
     p = softmax(x @ W.T + b, axis=1)
     roots = np.sqrt(p)
     alike = roots @ roots.T

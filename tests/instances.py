@@ -152,7 +152,7 @@ KERNELS = [
         _eight_in_blocks,
     ),
     KernelCase("kinds", vg.Kinds(4, penalty=0.1), _eight),
-    KernelCase("kinds-csr", vg.Kinds(3, sharpness=2.0, apart=0.3), _eight_csr),
+    KernelCase("kinds-csr", vg.Kinds(3, sharpness=2.0, epsilon=0.3), _eight_csr),
     KernelCase("metric", vg.Metric(3, penalty=0.1), _eight),
     KernelCase("metric-block", vg.Metric(2, block="colour"), _eight_in_blocks),
     KernelCase(

@@ -247,7 +247,7 @@ def test_gradient_equals_central_differences(kernel, lam):
 
 EMBEDDED = {
     "kinds": vg.Kinds(8),
-    "mixture": vg.Mixture([vg.Linear(), vg.Kinds(8), vg.Kinds(3, apart=0.2)]),
+    "mixture": vg.Mixture([vg.Linear(), vg.Kinds(8), vg.Kinds(3, epsilon=0.2)]),
 }
 
 
@@ -301,7 +301,7 @@ def test_kinds_of_a_large_set_are_chosen_from_by_a_factor():
     assert isinstance(ensemble.representation, Factored)
     p = model.kernel_.kinds(large, model.kernel_parameters_)
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
-    share = model.kernel_.share_apart(model.kernel_parameters_)
+    share = model.kernel_.learned_epsilon(model.kernel_parameters_)
     u = large.quality @ model.theta_ + model.intercept_
     B = np.sqrt((1.0 - share) * p) * np.exp(u)[:, None]
     K = B @ np.linalg.solve(np.eye(5) + B.T @ B, B.T)
@@ -321,7 +321,7 @@ def test_a_mixture_with_kinds_on_a_large_set_is_a_factor():
     assert isinstance(ensemble.representation, Factored)
     (weight, other), (own,) = model.kernel_.split(model.kernel_parameters_)
     kinds = model.kernel_.kernels_[0]
-    scale = weight * (1.0 - kinds.share_apart(own))
+    scale = weight * (1.0 - kinds.learned_epsilon(own))
     roots = np.sqrt(scale * kinds.kinds(large, own))
     u = large.quality @ model.theta_ + model.intercept_
     B = np.hstack([roots, np.sqrt(other) * large.features()]) * np.exp(u)[:, None]

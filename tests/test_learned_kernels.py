@@ -56,13 +56,13 @@ def test_items_of_one_kind_are_alike_and_others_are_not(model):
     assert S[same].min() > 0.9
     assert S[~same].max() < 0.3
     # At most one is worth choosing of each: what an item has of its own is little.
-    assert model.kernel_.share_apart(parameters) < 0.05
+    assert model.kernel_.learned_epsilon(parameters) < 0.05
 
 
 def test_similarity_is_as_documented():
     rng = np.random.default_rng(0)
     ground_set = vg.GroundSet(np.zeros((6, 1)), rng.standard_normal((6, 3)))
-    kernel = vg.Kinds(4, sharpness=2.0, apart=0.2).fit([ground_set])
+    kernel = vg.Kinds(4, sharpness=2.0, epsilon=0.2).fit([ground_set])
     added = 0.5 * rng.standard_normal(kernel.domain.size)
     X = ground_set.features() - kernel.center_
     X /= np.linalg.norm(X, axis=1, keepdims=True)
@@ -156,8 +156,8 @@ def test_damaged_files_are_refused(kernel, state, tmp_path):
     [
         (vg.Kinds(0), "n_kinds must be a whole number of at least 1"),
         (vg.Kinds(sharpness=0.0), "sharpness must be a finite number > 0"),
-        (vg.Kinds(apart=1.0), "apart must be below 1, got 1.0"),
-        (vg.Kinds(apart=0.0), "apart must be a finite number > 0"),
+        (vg.Kinds(epsilon=1.0), "epsilon must be below 1, got 1.0"),
+        (vg.Kinds(epsilon=0.0), "epsilon must be a finite number > 0"),
         (vg.Kinds(penalty=-1.0), "penalty must be a finite number >= 0"),
         (vg.Kinds(block=3), "block must be a name or None"),
         (vg.Kinds(random_state=-1), "random_state of a kernel must be a whole number"),

@@ -387,7 +387,7 @@ MANY = b'{"a": 1}\n' * 2_000_000  # more than the first block
         ("a.csv", b"a,b\n1,\xe9\n", r"a\.csv holds text that is not UTF-8; convert it"),
         ("a.csv", b"\xe9,b\n1,2\n", "holds text that is not UTF-8"),
         ("a.csv", "a,b\n".encode("utf-16"), "holds text that is not UTF-8"),
-        ("a.csv", b"a" * 200_000, "is not a CSV file: its first line is no header"),
+        ("a.csv", b"a" * 200_000, "is not a CSV file: its first line is not a header"),
         ("a.csv", b'a\n"' + b"x\n" * 2**25, "more than 4 MB, or a quote that is nev"),
         ("a.csv", parquet_bytes(SMALL), "is a Parquet file under the suffix of anot"),
         ("a.parquet", b"a,b\n1,2\n", r"a\.parquet is not a Parquet file, or is damag"),

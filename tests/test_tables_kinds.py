@@ -161,7 +161,7 @@ def test_the_record_counts_the_training_rows(selector, table):
     assert record["effective"] == pytest.approx(np.prod([s**-s for s in shares]))
     assert (record["n_rows"], record["n_groups"]) == (160, 20)
     model = selector.model_
-    assert record["apart"] == model.kernel_.share_apart(model.kernel_parameters_)
+    assert record["epsilon"] == model.kernel_.learned_epsilon(model.kernel_parameters_)
     json.dumps(record, allow_nan=False)
 
 
@@ -265,27 +265,27 @@ def test_a_model_without_a_table_says_how_alike_kinds_are():
     found = describe(model)
     assert same(str(found)).startswith(" 2 kinds. Two items that are surely of one")
     (kinds,) = found.numbers["kinds"]
-    apart = model.kernel_.share_apart(model.kernel_parameters_)
-    assert kinds == {"block": None, "weight": 1.0, "n_kinds": 2, "apart": apart}
+    epsilon = model.kernel_.learned_epsilon(model.kernel_parameters_)
+    assert kinds == {"block": None, "weight": 1.0, "n_kinds": 2, "epsilon": epsilon}
     metric = vg.LargeMarginDPP(kernel=vg.Metric(2), max_iter=3).fit(sets, [[0]] * 4)
     W = metric.kernel_.weights(metric.kernel_parameters_)
     largest = int(np.argmax(np.diag(W.T @ W)))
     assert f"by the similarity features {largest} (" in same(str(describe(metric)))
 
 
-@pytest.mark.parametrize("apart", [0.01, 0.2, 0.7])
-def test_the_odds_of_a_second_one_are_those_of_the_determinant(apart):
+@pytest.mark.parametrize("epsilon", [0.01, 0.2, 0.7])
+def test_the_odds_of_a_second_one_are_those_of_the_determinant(epsilon):
     # Four items of quality 2: two surely of one kind, two alone.
     S = np.eye(4)
-    S[0, 1] = S[1, 0] = 1.0 - apart
+    S[0, 1] = S[1, 0] = 1.0 - epsilon
     ensemble = vg.LEnsemble(4.0 * S)
     p = {pair: np.exp(ensemble.log_prob(pair)) for pair in [(0, 1), (0, 2)]}
-    percent = f"{100 * p[0, 1] / p[0, 2]:.{0 if apart > 0.05 else 1}f} %"
-    words = alike_in_words(apart)
+    percent = f"{100 * p[0, 1] / p[0, 2]:.{0 if epsilon > 0.05 else 1}f} %"
+    words = alike_in_words(epsilon)
     assert f"the odds of the other are {percent} of what they were" in words
-    assert f"alike to {1 - apart:.3f}" in words
+    assert f"alike to {1 - epsilon:.3f}" in words
     ending = {0.01: "mostly enough", 0.2: "much better", 0.7: "nearly as readily"}
-    assert ending[apart] in words
+    assert ending[epsilon] in words
 
 
 def test_what_is_hardly_apart_is_the_same():

@@ -78,7 +78,7 @@ class GroundSet:
             raise ValueError("a ground set needs at least one item, got none")
         if n_features == 0:
             raise ValueError(
-                "quality has no columns: use one of ones if nothing tells items apart"
+                "quality has no columns: give one of ones if all items are equally good"
             )
         self.blocks = _similarity_blocks(similarity, self.quality)
         self.costs: FloatArray | None = (

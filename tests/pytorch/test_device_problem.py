@@ -25,7 +25,7 @@ LOW_RANK = {
     "mixture": vg.Mixture(
         [vg.Linear(), vg.Gaussian(2.0, approximation="fourier", rank=10)]
     ),
-    "kinds": vg.Kinds(6, apart=0.2),
+    "kinds": vg.Kinds(6, epsilon=0.2),
     "mixture-of-kinds": vg.Mixture([vg.Kinds(5), vg.Linear()]),
 }
 

@@ -100,7 +100,7 @@ def gradient_in_parameters(kernel, parameters, items, G):
             similarities.unit_rows(items - center),
             weight + at[: weight.numel()].view_as(weight),
             bias + at[weight.numel() : -1],
-            torch.sigmoid(np.log(kernel.apart / (1.0 - kernel.apart)) + at[-1]),
+            torch.sigmoid(np.log(kernel.epsilon / (1.0 - kernel.epsilon)) + at[-1]),
         )
     (slope,) = torch.autograd.grad((G.to(items) * S).sum(), at)
     return slope.cpu()
@@ -193,7 +193,7 @@ def test_learning_weights_keeps_them_on_the_simplex(device):
         (lambda: vt.GaussianSimilarity([0.0]), "a bandwidth must be a finite number"),
         (lambda: vt.GaussianSimilarity([], linear=False), "at least one bandwidth"),
         (lambda: vt.KindsSimilarity(0), "n_features must be a whole number"),
-        (lambda: vt.KindsSimilarity(2, apart=1.0), "apart must be below 1"),
+        (lambda: vt.KindsSimilarity(2, epsilon=1.0), "epsilon must be below 1"),
         (lambda: vt.MetricSimilarity(2, rank=0), "rank must be a whole number"),
         (
             lambda: vt.LinearSimilarity.from_kernel(vg.Kinds()),

@@ -189,9 +189,9 @@ def _similarity(model: LargeMarginDPP) -> tuple[dict[str, Any], list[str]]:
     words = []
     for kinds in learned_parts(model, Kinds):
         block, size = kinds.kernel.block, kinds.kernel.embedding_size
-        apart = kinds.kernel.share_apart(kinds.parameters)
+        epsilon = kinds.kernel.learned_epsilon(kinds.parameters)
         facts = {"block": block, "weight": kinds.weight, "n_kinds": size}
-        numbers.setdefault("kinds", []).append(facts | {"apart": apart})
+        numbers.setdefault("kinds", []).append(facts | {"epsilon": epsilon})
         words.append(kinds_in_words(kinds, "item"))
     for metric in learned_parts(model, Metric):
         block, shares = metric.kernel.block, metric_shares(metric)
@@ -208,8 +208,8 @@ def kinds_in_words(kinds: LearnedKernel[Kinds], noun: str) -> str:
     """Return sentences about kinds, without data."""
     n_kinds = count(kinds.kernel.embedding_size, "kind")
     of = _of_block(kinds.kernel.block)
-    apart = kinds.kernel.share_apart(kinds.parameters)
-    return f"{n_kinds}{of}. {alike_in_words(apart, noun)}"
+    epsilon = kinds.kernel.learned_epsilon(kinds.parameters)
+    return f"{n_kinds}{of}. {alike_in_words(epsilon, noun)}"
 
 
 def _of_block(block: str | None) -> str:

@@ -162,14 +162,14 @@ def _parts(
         yield from _parts(part, own, weight * share)
 
 
-def alike_in_words(apart: float, noun: str = "row") -> str:
+def alike_in_words(epsilon: float, noun: str = "row") -> str:
     """Explain ``ε``: how readily a second item of a kind is chosen.
 
     Two items that are surely of one kind have the similarity ``s = 1 - ε``, and the
     determinant of the two is ``1 - s²`` times that of items unlike each other: by that
     factor the first one lowers the odds to add the second.
     """
-    alike = 1.0 - apart
+    alike = 1.0 - epsilon
     odds = 1.0 - alike * alike
     if odds < 0.15:
         then = "so that one of a kind is mostly enough"
@@ -177,7 +177,7 @@ def alike_in_words(apart: float, noun: str = "row") -> str:
         then = "so that a second one is chosen only where it is much better than others"
     else:
         then = "so that a second one is chosen nearly as readily as the first"
-    same = "the same to the model" if apart < 5e-4 else f"alike to {alike:.3f}"
+    same = "the same to the model" if epsilon < 5e-4 else f"alike to {alike:.3f}"
     return (
         f"Two {noun}s that are surely of one kind are {same}. Once one is chosen, the "
         f"odds of the other are {percent(odds)} of what they were, {then}."

@@ -49,7 +49,7 @@ class Kinds(FromStart):
         The number of kinds; no more than there are distinct training items are used.
     sharpness : float, default=5.0
         ``τ``: how sure an item is of its kind at the start.
-    apart : float, default=0.05
+    epsilon : float, default=0.05
         ``ε`` at the start, between 0 and 1: the part of an item that is like no other.
         It sets how readily a second item of one kind is chosen.
     penalty : float, default=1e-3
@@ -74,14 +74,14 @@ class Kinds(FromStart):
         self,
         n_kinds: int = 16,
         sharpness: float = 5.0,
-        apart: float = 0.05,
+        epsilon: float = 0.05,
         penalty: float = 1e-3,
         block: str | None = None,
         random_state: int = 0,
     ) -> None:
         self.n_kinds = n_kinds
         self.sharpness = sharpness
-        self.apart = apart
+        self.epsilon = epsilon
         self.penalty = penalty
         self.block = block
         self.random_state = random_state
@@ -89,9 +89,9 @@ class Kinds(FromStart):
     def check(self) -> None:
         check_count("n_kinds", self.n_kinds)
         check_number("sharpness", self.sharpness, positive=True)
-        check_number("apart", self.apart, positive=True)
-        if self.apart >= 1.0:
-            raise ValueError(f"apart must be below 1, got {self.apart!r}")
+        check_number("epsilon", self.epsilon, positive=True)
+        if self.epsilon >= 1.0:
+            raise ValueError(f"epsilon must be below 1, got {self.epsilon!r}")
         super().check()
 
     def find_start(self, items: FloatArray, generator: np.random.Generator) -> None:
@@ -122,9 +122,9 @@ class Kinds(FromStart):
             parameters[centers.size : -1] - self.sharpness * squared,
         )
 
-    def share_apart(self, parameters: FloatArray) -> float:
+    def learned_epsilon(self, parameters: FloatArray) -> float:
         """Return ``ε``."""
-        return float(expit(logit(self.apart) + parameters[-1]))
+        return float(expit(logit(self.epsilon) + parameters[-1]))
 
     # Similarity -------------------------------------------------------------------
 
@@ -177,7 +177,7 @@ class Kinds(FromStart):
         """Return ``(1 - ε) φ φᵀ + ε I`` with ``φ = √p``, and its pull-back."""
         roots = self._roots(prepared, parameters)
         S = roots @ roots.mT
-        S *= 1.0 - self.share_apart(parameters)
+        S *= 1.0 - self.learned_epsilon(parameters)
         items = np.arange(S.shape[-1])
         S[..., items, items] = 1.0
 
@@ -193,7 +193,7 @@ class Kinds(FromStart):
 
     def embedding(self, prepared: FloatArray, parameters: FloatArray) -> Embedding:
         """Return ``φ``, ``1 - ε`` and ``ε``."""
-        epsilon = self.share_apart(parameters)
+        epsilon = self.learned_epsilon(parameters)
         roots = self._roots(prepared, parameters)
         return Embedding([roots], np.array([1.0 - epsilon]), epsilon)
 
@@ -225,7 +225,7 @@ class Kinds(FromStart):
         By ``∂φ_k/∂l_j = φ_k ([k=j] - p_j) / 2`` for the logits ``l = W x + b``, and
         ``∂S/∂ε = I - φ φᵀ``.
         """
-        epsilon = self.share_apart(parameters)
+        epsilon = self.learned_epsilon(parameters)
         inner = np.einsum("...k,...k->...", roots, product)
         d_logits = (1.0 - epsilon) * roots * (product - roots * inner[..., None])
         flat = d_logits.reshape(-1, d_logits.shape[-1])

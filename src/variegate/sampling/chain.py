@@ -133,7 +133,7 @@ class _Chain:
         self.state.inverse[: self.size, : self.size] = np.linalg.inv(S_y)
 
     def sample(self, n: int, thin: int) -> BoolArray:
-        """Return the next ``n`` states, ``thin`` steps apart; count from here on."""
+        """Return ``n`` states, every ``thin``-th of the next ones, and reset counts."""
         self.accepted = self.steps = 0
         samples = np.zeros((n, len(self.kernel)), dtype=bool)
         for row in samples:

@@ -40,7 +40,7 @@ KINDS = ListOf(
         {
             "block": Maybe(String()),
             "weight": _SHARE,
-            "apart": _SHARE,
+            "epsilon": _SHARE,
             "n_groups": _WHOLE,
             "n_rows": COUNT,
             "effective": _SHARE,
@@ -122,7 +122,7 @@ def kinds_record(
             {
                 "block": kinds.kernel.block,
                 "weight": kinds.weight,
-                "apart": kinds.kernel.share_apart(kinds.parameters),
+                "epsilon": kinds.kernel.learned_epsilon(kinds.parameters),
                 "n_groups": len(some),
                 "n_rows": len(one.rows),
                 "effective": one.effective,

@@ -277,7 +277,7 @@ class TableFile:
                 # A first cell that long is for the other reader to judge.
                 if not names:
                     raise TableFileError(
-                        f"{self.path} is not a CSV file: its first line is no header"
+                        f"{self.path} is not a CSV file: its first line is not a header"
                     ) from None
                 self._has_rows = True
         return pa.schema([(name, pa.string()) for name in names])

@@ -98,9 +98,9 @@ def kernel_of(
     def by_features(added: Tensor) -> Kernels:
         # S = (1 - ε) φ φᵀ + ε I, and its diagonal is one: the ridge, with the jitter,
         # is (ε + jitter) / (1 - ε) times the diagonal of (1 - ε) φ φᵀ.
-        weight, bias, apart = parts(added)
-        features = (1.0 - apart).sqrt() * similarities.kind_roots(items, weight, bias)
-        ridge = (apart + jitter) / (1.0 - apart)
+        weight, bias, epsilon = parts(added)
+        features = (1.0 - epsilon).sqrt() * similarities.kind_roots(items, weight, bias)
+        ridge = (epsilon + jitter) / (1.0 - epsilon)
         return Kernels(features, is_low_rank=True, jitter=ridge)
 
     return by_features
@@ -249,12 +249,12 @@ def _kinds(
     weight, bias = (_sent(part, batch) for part in start)
     center = _sent(kernel.center_, batch)
     items = _checked(batch, kernel.block, len(center))
-    log_odds = log(kernel.apart / (1.0 - kernel.apart))
+    log_odds = log(kernel.epsilon / (1.0 - kernel.epsilon))
 
     def parts(added: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         in_weight, in_bias, in_odds = added.tensor_split([weight.numel(), -1])
-        apart = torch.sigmoid(log_odds + in_odds[0])
-        return weight + in_weight.view_as(weight), bias + in_bias, apart
+        epsilon = torch.sigmoid(log_odds + in_odds[0])
+        return weight + in_weight.view_as(weight), bias + in_bias, epsilon
 
     return similarities.unit_rows(items - center), parts
 

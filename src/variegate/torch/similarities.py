@@ -90,10 +90,10 @@ def gaussians(
         yield 0.5 * width * width * (between - both)
 
 
-def kinds(features: Tensor, weight: Tensor, bias: Tensor, apart: Tensor) -> Tensor:
+def kinds(features: Tensor, weight: Tensor, bias: Tensor, epsilon: Tensor) -> Tensor:
     """Return the similarity of :class:`variegate.Kinds` of centred unit rows."""
     roots = kind_roots(features, weight, bias)
-    S = (1.0 - apart) * (roots @ roots.mT)
+    S = (1.0 - epsilon) * (roots @ roots.mT)
     same = torch.eye(S.shape[-1], dtype=torch.bool, device=S.device)
     return S.masked_fill(same, 1.0)
 
@@ -275,7 +275,7 @@ class KindsSimilarity(_Similarity):
     n_kinds : int, default=16
     sharpness : float, default=5.0
         How clearly items belong to one of the random kinds of the start.
-    apart : float, default=0.05
+    epsilon : float, default=0.05
         ``ε`` at the start, between 0 and 1.
     encoder : module, optional
         Applied to the features first.
@@ -294,21 +294,21 @@ class KindsSimilarity(_Similarity):
         n_features: int,
         n_kinds: int = 16,
         sharpness: float = 5.0,
-        apart: float = 0.05,
+        epsilon: float = 0.05,
         encoder: nn.Module | None = None,
     ) -> None:
         super().__init__(encoder)
         check_count("n_features", n_features)
         check_count("n_kinds", n_kinds)
         check_number("sharpness", sharpness, positive=True)
-        check_number("apart", apart, positive=True)
-        if apart >= 1.0:
-            raise ValueError(f"apart must be below 1, got {apart!r}")
+        check_number("epsilon", epsilon, positive=True)
+        if epsilon >= 1.0:
+            raise ValueError(f"epsilon must be below 1, got {epsilon!r}")
         directions = unit_rows(torch.randn(n_kinds, n_features))
         self.register_buffer("center", torch.zeros(n_features))
         self.weight = nn.Parameter(2.0 * sharpness * directions)
         self.bias = nn.Parameter(torch.full((n_kinds,), -float(sharpness)))
-        self.log_odds = nn.Parameter(torch.tensor(log(apart / (1.0 - apart))))
+        self.log_odds = nn.Parameter(torch.tensor(log(epsilon / (1.0 - epsilon))))
 
     @classmethod
     def from_kernel(
@@ -322,8 +322,8 @@ class KindsSimilarity(_Similarity):
         given = _parameters_of(kernel, parameters).numpy()
         weight, bias = kernel.weights(given)
         n_kinds, n_features = weight.shape
-        new = cls(n_features, n_kinds, kernel.sharpness, kernel.apart, encoder)
-        odds = log(kernel.apart / (1.0 - kernel.apart)) + float(given[-1])
+        new = cls(n_features, n_kinds, kernel.sharpness, kernel.epsilon, encoder)
+        odds = log(kernel.epsilon / (1.0 - kernel.epsilon)) + float(given[-1])
         return new._with(center=kernel.center_, weight=weight, bias=bias, log_odds=odds)
 
     def _of(self, items: Tensor) -> Tensor:

@@ -284,7 +284,7 @@ def _about_kinds(record: Mapping[str, Any], n_shown: int) -> list[str]:
             f"{count(rest, 'kind')} with hardly any rows "
             f"{'is' if rest == 1 else 'are'} left out."
         )
-    words.append(alike_in_words(record["apart"]))
+    words.append(alike_in_words(record["epsilon"]))
     if record["weight"] < 1.0 - _SLIGHT:
         words.append(
             f"The kinds are {percent(record['weight'])} of the similarity; other parts "
