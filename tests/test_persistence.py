@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -296,3 +298,13 @@ def test_a_setting_that_a_file_lacks_takes_its_default(saved):
     saved.write_text(json.dumps(document))
     assert vg.load(saved).n_starts == 1
     assert vg.load(saved).kernel_.anchored is False
+
+
+def test_a_plain_model_is_loaded_by_a_process_that_has_used_nothing_else(tmp_path):
+    data = vg.datasets.make_synthetic(n_sets=10, random_state=0)
+    model = vg.LargeMarginDPP(kernel=vg.Linear(), decoder="greedy", random_state=0)
+    model.fit(data.ground_sets, data.subsets).save(tmp_path / "model.json")
+    code = "import sys, variegate as vg; print(vg.load(sys.argv[1]).theta_.tolist())"
+    command = [sys.executable, "-c", code, str(tmp_path / "model.json")]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert shown.strip() == str(model.theta_.tolist())

@@ -27,6 +27,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,8 @@ Reader = Callable[[Mapping[str, Any], Own], Any]
 _readers: dict[str | None, Reader] = {}
 #: The entry points by which applications register readers of their types of models.
 _APPLICATIONS = "variegate.applications"
+#: The module that registers the reader of plain models; it stands above this one.
+_PLAIN_MODELS = "variegate.estimator.large_margin"
 #: Settings that are code, live state or about a machine, and so are not stored.
 _NOT_STORED = ("kernel", "callback", "verbose", "device")
 #: Errors that values of the right shape cause where they do not go together.
@@ -195,6 +198,8 @@ def _check_head(document: Any) -> None:
 
 def _reader(kind: Any) -> Reader:
     """Return the reader of a type of model; a file can name no other code."""
+    if kind is None:
+        import_module(_PLAIN_MODELS)
     if kind not in _readers:
         known = {point.name: point for point in entry_points(group=_APPLICATIONS)}
         if kind not in known:
