@@ -290,7 +290,7 @@ def test_json_and_page_say_why_a_likelier_frame_was_refused(variegate, tmp_path)
         assert candidate["why_not"].endswith(f" frame {candidate['like']} at {label}")
         assert 0.0 <= candidate["similarity"] <= 1.0
         assert candidate["why_not"] in page
-    assert ("likelier frame" in page) == (likelier > 0)
+    assert ("more probable frame" in page) == (likelier > 0)
 
 
 def test_a_folder_of_videos(variegate, tmp_path):

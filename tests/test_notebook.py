@@ -102,7 +102,7 @@ def test_table_selector():
     ).fit(table)  # fmt: skip
     page = selector._repr_html_()
     assert "script>alert" not in page.replace("&lt;script&gt;alert", "")
-    assert "learned" in Reader(page).text.lower()
+    assert "training data" in Reader(page).text.lower()
 
 
 def test_summary():

@@ -82,7 +82,7 @@ def test_kinds_are_taken_where_they_are_the_truth(kinds):
     assert compared[0]["behind"] == 0.0
     assert kinds.training_["n_compared"] == 48
     told = str(kinds.describe())
-    assert "what was compared" in told
+    assert "compared models" in told
     assert "above a logistic regression followed by" in " ".join(told.split())
     # On the data it beats the regression that it was compared with.
     rival = TableSelector(**COLUMNS, kernel="linear").fit(editor(60))

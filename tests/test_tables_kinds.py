@@ -133,8 +133,8 @@ def test_a_mixture_has_kinds_by_block(table):
     assert second["weight"] == parts[2].weight
     assert sum(part.weight for part in parts) == pytest.approx(1.0)
     text = " ".join(str(mixed.describe()).split())
-    assert "what the model takes for the same: kinds of embedding" in text
-    assert "of the similarity; other parts" in text
+    assert "learned similarity: kinds of embedding" in text
+    assert "of the similarity; its other parts" in text
 
 
 def test_mixtures_of_mixtures_are_looked_through(table):
@@ -224,14 +224,14 @@ def test_one_group_has_no_name(table):
 
 def same(text):
     """Return the section about the similarity, on one line."""
-    section = text.split("what the model takes for the same")[1].split("\n\n")[0]
+    section = text.split("learned similarity")[1].split("\n\n")[0]
     return re.sub(r"\s+", " ", section)
 
 
 def test_the_text_has_every_kind(selector):
     (record,) = selector.training_["kinds"]
     words = same(str(selector.describe()))
-    assert f"Of 5 kinds, about {record['effective']:.3g} are in use" in words
+    assert f"About {record['effective']:.3g} of 5 kinds are in use" in words
     assert "160 rows of 20 groups" in words
     for number, kind in enumerate(record["kinds"]):
         if kind["share"] >= 0.01 and kind["typical"]:
@@ -240,7 +240,7 @@ def test_the_text_has_every_kind(selector):
             listed += f"{kind['chosen']:.2f} {first['item']} ({first['group']})"
             assert listed in words
     # Four are hidden in the table, and no row is of the fifth.
-    assert "1 kind with hardly any rows is left out." in words
+    assert "1 kind with hardly any rows is not shown." in words
     assert selector.describe().numbers["kinds"] == [record]
     assert "kinds" not in selector.describe().numbers["data"]
 
@@ -254,8 +254,8 @@ def test_files_keep_kinds_and_older_files_do_without(selector, table, tmp_path):
     del document["training"]["kinds"]
     (tmp_path / "old.json").write_text(json.dumps(document))
     old = vg.load(tmp_path / "old.json")
-    assert same(str(old.describe())).startswith(" 5 kinds. Two rows that are surely")
-    assert "What the model takes for the same" not in html_page(old.report(table))
+    assert same(str(old.describe())).startswith(" 5 kinds. Two rows that surely")
+    assert "Learned similarity" not in html_page(old.report(table))
 
 
 def test_a_model_without_a_table_says_how_alike_kinds_are():
@@ -263,14 +263,14 @@ def test_a_model_without_a_table_says_how_alike_kinds_are():
     sets = [vg.GroundSet(rng.standard_normal((6, 3))) for _ in range(4)]
     model = vg.LargeMarginDPP(kernel=vg.Kinds(2), max_iter=3).fit(sets, [[0, 1]] * 4)
     found = describe(model)
-    assert same(str(found)).startswith(" 2 kinds. Two items that are surely of one")
+    assert same(str(found)).startswith(" 2 kinds. Two items that surely belong to one")
     (kinds,) = found.numbers["kinds"]
     epsilon = model.kernel_.learned_epsilon(model.kernel_parameters_)
     assert kinds == {"block": None, "weight": 1.0, "n_kinds": 2, "epsilon": epsilon}
     metric = vg.LargeMarginDPP(kernel=vg.Metric(2), max_iter=3).fit(sets, [[0]] * 4)
     W = metric.kernel_.weights(metric.kernel_parameters_)
     largest = int(np.argmax(np.diag(W.T @ W)))
-    assert f"by the similarity features {largest} (" in same(str(describe(metric)))
+    assert f"the similarity features {largest} (" in same(str(describe(metric)))
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.2, 0.7])
@@ -282,14 +282,14 @@ def test_the_odds_of_a_second_one_are_those_of_the_determinant(epsilon):
     p = {pair: np.exp(ensemble.log_prob(pair)) for pair in [(0, 1), (0, 2)]}
     percent = f"{100 * p[0, 1] / p[0, 2]:.{0 if epsilon > 0.05 else 1}f} %"
     words = alike_in_words(epsilon)
-    assert f"the odds of the other are {percent} of what they were" in words
-    assert f"alike to {1 - epsilon:.3f}" in words
-    ending = {0.01: "mostly enough", 0.2: "much better", 0.7: "nearly as readily"}
-    assert ending[epsilon] in words
+    assert f"the odds of the other to {percent} of their value" in words
+    assert f"have similarity {1 - epsilon:.3f}" in words
+    ending = {0.01: "usually enough", 0.2: "much better", 0.7: "nearly as easily"}
+    assert ending[apart] in words
 
 
 def test_what_is_hardly_apart_is_the_same():
-    assert "are the same to the model" in alike_in_words(1e-5)
+    assert "have similarity 1." in alike_in_words(1e-5)
 
 
 # Metrics ------------------------------------------------------------------------------
@@ -330,7 +330,7 @@ def test_a_metric_goes_by_the_features_that_tell():
     assert shares == pytest.approx(expected)
     assert shares["side"] > 0.8
     assert list(shares) == ["side", "noise"]
-    assert "goes by side" in same(str(selector.describe()))
+    assert "features of the metric side" in same(str(selector.describe()))
     page = html_page(selector.report(sizes()))
     assert "These features count most" in page
     assert page.index('<th scope="row">side</th>') < page.index(
@@ -361,7 +361,7 @@ def test_a_long_vector_beside_others_counts_as_one():
 def test_the_page_shows_typical_rows_in_the_columns_asked_for(selector, table):
     report = selector.report(table, show=["what", "score"])
     words, _ = markdown(report)
-    section = words.split("## What the model takes for the same")[1].split("\n## ")[0]
+    section = words.split("## Learned similarity")[1].split("\n## ")[0]
     assert (
         "| Kind | Share of the rows | In a group | Chosen of these | what |" in section
     )
@@ -375,7 +375,7 @@ def test_the_page_shows_typical_rows_in_the_columns_asked_for(selector, table):
         assert line in section
         assert f"|  |  |  |  | {whats[second]} | {scores[second]:.4g} |" in section
     page = html_page(report)
-    assert "<h2>What the model takes for the same</h2>" in page
+    assert "<h2>Learned similarity</h2>" in page
     assert page.count('<tr class="more">') == section.count("|  |  |  |  |")
 
 

@@ -179,15 +179,15 @@ def check_page(page):
 def test_the_page_has_all_sections_and_nothing_from_outside(judged_page):
     page = check_page(judged_page)
     assert page.headings == [
-        "What was learned from train.parquet",
+        "Model learned from train.parquet",
         "Scores on held-out groups",
-        "Beside other ways to choose",
-        "How alike the chosen rows are",
-        "From precision to recall",
+        "Comparison with other methods",
+        "Similarity of the chosen rows",
+        "Precision and recall by ω",
         "Learning curve",
         "Weights of the quality",
         "Weights of the similarity",
-        "Some groups",
+        "Example groups",
         "q0001",
         "q0002",
         "Training",
@@ -301,7 +301,7 @@ def test_a_comparison_says_how_alike_chosen_rows_are(
         assert row[1:] == ends
     similarity = diversities["wanted rows"]["similarity"]
     assert f"| {similarity.mean:.3f} ({similarity.low:.3f} to " in words
-    assert "a cosine above 0.95 to another." in page.text
+    assert "a cosine above 0.95 to another chosen row." in page.text
 
 
 def test_kinds_are_a_column_where_the_model_has_them(table):
@@ -312,7 +312,7 @@ def test_kinds_are_a_column_where_the_model_has_them(table):
     kinds = selector.report(table).comparison.diversities()["learned"]["kinds"]
     row = [row for row in page.rows if row[0] == "learned"][-1]
     assert row[-1] == f"{kinds.mean:.2f}{kinds.low:.2f} to {kinds.high:.2f}"
-    assert "kinds are how many of those that the model learned" in page.text
+    assert "Kinds are the number of learned kinds" in page.text
 
 
 def test_rows_of_examples_are_marked_in_words():
@@ -354,8 +354,8 @@ def test_every_kind_of_selector_has_a_report(table, name, tmp_path):
     report = Report(selector, "train.csv")
     page = check_page(html_page(report))
     assert ("Weights of the similarity" in page.headings) == (name not in ("linear",))
-    assert ("From precision to recall" in page.headings) == (name == "tuned")
-    assert "Some groups" not in page.headings
+    assert ("Precision and recall by ω" in page.headings) == (name == "tuned")
+    assert "Example groups" not in page.headings
     write_markdown(report, tmp_path / "a" / "b")
     check_links(tmp_path / "a" / "b")
     json.dumps(as_json(selector), allow_nan=False)
@@ -368,7 +368,7 @@ def test_every_kind_of_selector_has_a_report(table, name, tmp_path):
 
 def test_scores_are_only_promised_where_they_are_known(table):
     selector = fitted(table, kernel="linear")
-    assert "is not known" in facts.scores_in_words(selector)
+    assert "does not show how well" in facts.scores_in_words(selector)
     assert "held-out" not in text(selector)
 
 
@@ -573,7 +573,7 @@ def test_a_vector_as_quality_is_one_bar():
     assert vector.value == pytest.approx(np.linalg.norm(theta[1:]))
     figure = all_figures(selector)["weights"]
     assert set(bar_names(figure)) == {"score", "embedding (12 numbers)"}
-    assert "length" in figure.axes[0].get_xlabel()
+    assert "norm" in figure.axes[0].get_xlabel()
     assert "embedding (length of 12)" in text(selector)
     # The table below the figure has all of them.
     page = check_page(html_page(Report(selector, "a")))

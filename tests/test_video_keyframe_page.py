@@ -177,12 +177,12 @@ def test_facts():
 
 def test_the_page_says_why_likelier_frames_were_not_chosen():
     made = summary([None] * 4, chosen=(1,))
-    why = "too like frame 30 at 0:01.0 <b>"
+    why = "too similar to frame 30 at 0:01.0 <b>"
     refused = replace(made.candidates[3], why_not=why, like=30, similarity=0.9)
     with_one = replace(made, candidates=[*made.candidates[:3], refused])
     page = Page(html_report(with_one))
     assert page.open == []
-    assert "1 likelier frame not chosen" in page.text
+    assert "1 more probable frame not chosen" in page.text
     assert why in page.text
     assert "likelier" not in html_report(made)
 

@@ -258,7 +258,7 @@ def test_one_frame_for_each_shot(picker, videos):
             assert len(beside) == 1
             assert beside[0].probability >= candidate.probability, place
             if candidate.why_not is not None:
-                assert candidate.why_not.startswith("is of the shot of frame ")
+                assert candidate.why_not.startswith("same shot as frame ")
                 assert candidate.like == beside[0].number
 
 
@@ -318,7 +318,7 @@ def test_why_a_likelier_frame_is_refused(picker, videos):
             if candidate.why_not.startswith("adds too little beside"):
                 assert told == max(lost.values())
             else:
-                assert candidate.why_not.startswith("too like frame ")
+                assert candidate.why_not.startswith("too similar to frame ")
     assert found
 
 

@@ -159,7 +159,7 @@ def described(
     facts = {
         "model": type(fitted).__name__,
         "λ (weight of the margin)": f"{model.lam:g}",
-        "ω (a missed item against a wrong one)": f"{model.omega:g}",
+        "ω (cost of a missed item relative to a wrong one)": f"{model.omega:g}",
         "kernel": type(model.kernel_).__name__,
         "ended": result.status,
         "iterations": f"{result.n_iterations:,}",
@@ -177,7 +177,7 @@ def described(
         **similarity,
         "training": record | {"status": result.status},
     }
-    after = DescriptionSection("what the model takes for the same", words=words)
+    after = DescriptionSection("learned similarity", words=words)
     return Description(
         model, weights, [DescriptionSection("training", facts)], numbers, [after]
     )
@@ -200,7 +200,7 @@ def _similarity(model: LargeMarginDPP) -> tuple[dict[str, Any], list[str]]:
         largest = np.argsort(-shares, kind="stable")[:_MOST_FEATURES]
         listed = ", ".join(f"{k} ({percent(shares[k])})" for k in largest)
         of = _of_block(block)
-        words.append(f"The metric goes most by the similarity features{of} {listed}.")
+        words.append(f"The metric weighs most the similarity features{of} {listed}.")
     return numbers, words
 
 
@@ -291,7 +291,7 @@ def _weight_bars(weights: Sequence[Weight], intercept: float) -> _Bars:
         numbers.append(text.replace("-", "−"))
         colours.append(_VECTOR if many else COLOURS["lme" if value >= 0.0 else "mle"])
     if _VECTOR in colours:
-        label += "\ngreen: the length of the weights of a vector"
+        label += "\ngreen: norm of the weights of a vector"
     label += f"\n{note}" if note else ""
     return _Bars(names, [weight.value for weight in shown], numbers, colours, label)
 
@@ -300,7 +300,7 @@ def _kernel_bars(parts: Sequence[KernelPart]) -> _Bars:
     order = sorted(range(len(parts)), key=lambda place: -parts[place].weight)
     shown = [parts[place] for place in sorted(order[:_MOST])]
     left = len(parts) - len(shown)
-    note = f"\n{left} smaller ones are left out" if left else ""
+    note = f"\n{left} smaller ones are not shown" if left else ""
     values = [part.weight for part in shown]
     return _Bars(
         [part.label for part in shown],

@@ -172,13 +172,13 @@ def alike_in_words(epsilon: float, noun: str = "row") -> str:
     alike = 1.0 - epsilon
     odds = 1.0 - alike * alike
     if odds < 0.15:
-        then = "so that one of a kind is mostly enough"
+        then = "so one of a kind is usually enough"
     elif odds < 0.6:
-        then = "so that a second one is chosen only where it is much better than others"
+        then = "so a second one is chosen only if it is much better than others"
     else:
-        then = "so that a second one is chosen nearly as readily as the first"
-    same = "the same to the model" if epsilon < 5e-4 else f"alike to {alike:.3f}"
+        then = "so a second one is chosen nearly as easily as the first"
+    same = "1" if epsilon < 5e-4 else f"{alike:.3f}"
     return (
-        f"Two {noun}s that are surely of one kind are {same}. Once one is chosen, the "
-        f"odds of the other are {percent(odds)} of what they were, {then}."
+        f"Two {noun}s that surely belong to one kind have similarity {same}. Choosing "
+        f"one lowers the odds of the other to {percent(odds)} of their value, {then}."
     )

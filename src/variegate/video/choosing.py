@@ -61,8 +61,8 @@ class Refusal:
 
     ``beside`` is the most similar chosen candidate: it lowers the gain in
     log-probability of the refused one by ``-log(1 - s²)``, with their learned
-    ``similarity`` s from 0 to 1.  ``why`` is "too like", "adds too little beside" or
-    "is of the shot of".
+    ``similarity`` s from 0 to 1.  ``why`` is "too similar to", "adds too little
+    beside" or "same shot as".
     """
 
     beside: int
@@ -98,13 +98,13 @@ def choose_frames(
     same = _above(similarity, max_similarity)
     if amount.per_shot:
         selection = _likeliest_of_each(ensemble, view.shots)
-        why, related = "is of the shot of", view.same_shot
+        why, related = "same shot as", view.same_shot
     else:
         constraint = Constraint(None, limit, np.ones(len(view)))
         selection = make_decoder(matched, same)(ensemble, constraint, generator)
         if amount.count is not None:
             selection = fill_up(ensemble, selection, amount.count)
-        why, related = "too like", matched | same
+        why, related = "too similar to", matched | same
     refusals = _refusals(ensemble.marginals(), selection, similarity, why, related)
     return Choice(ensemble, selection, refusals)
 

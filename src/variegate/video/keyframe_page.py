@@ -78,7 +78,7 @@ def _facts(summary: VideoSummary) -> dict[str, str]:
         which = f"{shown:,}" if shown < n_shots else "all"
         facts["Shots"] = f"{n_shots:,}, {which} shown" if n_shots > 1 else "1"
     return facts | {
-        "Looked at": count(len(summary.decisions), "frame"),
+        "Frames read": count(len(summary.decisions), "frame"),
         "Candidates": count(len(summary.candidates), "frame"),
         "Chosen": count(len(summary.keyframes), "frame"),
         "ω": f"{summary.omega:g}",

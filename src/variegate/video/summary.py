@@ -33,8 +33,8 @@ class Candidate:
     probability : that a set drawn from the model holds it
     chosen : bool
     why_not : str or None
-        Of a frame likelier than a chosen one, why it was not chosen: "too like frame 12
-        at 0:08.0".
+        Of a frame likelier than a chosen one, why it was not chosen: "too similar to
+        frame 12 at 0:08.0".
     like : number of the most similar key frame, or None
     similarity : to that key frame as learned, from 0 to 1, or None
     """

@@ -77,15 +77,15 @@ def _contents(report: Report) -> dict[str, Any]:
     """Return the contents of a report, numbers as text and figures by their names."""
     selector = report.selector
     about = selector.describe()
-    columns, compared = about.section("columns"), about.section("what was compared")
+    columns, compared = about.section("columns"), about.section("compared models")
     status = selector.model_.solver_result_.status
     parts = kernel_parts(selector.model_)
     every = sorted(selector.weights_.items(), key=lambda item: -abs(item[1]))
     few, left_out = strongest(about.weights, _MOST)
     return {
-        "title": f"What was learned from {one_line(report.table)}",
+        "title": f"Model learned from {one_line(report.table)}",
         "lead": facts.scores_in_words(selector),
-        "facts": about.section("learned from").facts,
+        "facts": about.section("training data").facts,
         "figures": all_figures(selector),
         "columns": [Row(list(map(one_line, row))) for row in columns.rows],
         "empty_cells": columns.words[0],
@@ -305,7 +305,7 @@ def learning_figures(record: Mapping[str, Any]) -> dict[str, Figure]:
     is_stream = any(seen is not None for seen in history["n_seen"])
     steps = history["n_seen" if is_stream else "iteration"]
     has_f = any(f is not None for f in history["expected_f"])
-    held_out = " on groups set aside" if has_f else ""
+    held_out = " on held-out groups" if has_f else ""
     drawn = {"learning": ("objective", f"objective{held_out}", COLOURS["lme"])}
     if has_f:
         label = f"expected F-score{held_out}"

@@ -51,7 +51,7 @@ MOST_FEATURES = 12
 #: Typical rows of a kind that are shown; the record has more.
 _SHOWN = 3
 
-_TITLE = "what the model takes for the same"
+_TITLE = "learned similarity"
 
 
 def describe(selector: TableSelector) -> Description:
@@ -63,7 +63,7 @@ def describe(selector: TableSelector) -> Description:
         _numbers(selector),
         [
             *_similarity_sections(selector),
-            DescriptionSection("learned from", facts.about_data(selector)),
+            DescriptionSection("training data", facts.about_data(selector)),
             DescriptionSection("training", facts.about_training(selector)),
             DescriptionSection(
                 "columns",
@@ -97,7 +97,7 @@ def _path(selector: TableSelector) -> DescriptionSection:
     words = []
     if facts.path_points(selector):
         words = [facts.about_path(selector), *str(selector.path_).splitlines()]
-    return DescriptionSection("from precision to recall", words=words)
+    return DescriptionSection("precision and recall by omega", words=words)
 
 
 # Candidates that were compared --------------------------------------------------------
@@ -122,9 +122,9 @@ def _compared(selector: TableSelector) -> DescriptionSection:
         )
         for entry in kernels + others
     ]
-    heads = [("", "chosen by", "F", "behind", "groups")] if rows else []
+    heads = [("", "decoder", "F", "behind", "groups")] if rows else []
     words = [" ".join(_why(selector, kernels))] if kernels else []
-    return DescriptionSection("what was compared", rows=[*heads, *rows], words=words)
+    return DescriptionSection("compared models", rows=[*heads, *rows], words=words)
 
 
 def _why(selector: TableSelector, kernels: list[dict[str, Any]]) -> list[str]:
@@ -135,32 +135,32 @@ def _why(selector: TableSelector, kernels: list[dict[str, Any]]) -> list[str]:
         named = f"a logistic regression followed by {_rule(first)}"
     n_groups = selector.training_["n_compared"]
     words = [
-        f"On {count(n_groups, 'group')}, held out in turn, "
-        f"these were compared, and {named} did best: F {first['f']:.3f}."
+        f"In cross-validation on {count(n_groups, 'group')}, {named} did best: "
+        f"F {first['f']:.3f}."
     ]
     rival = next((e for e in kernels if e["name"] == _REGRESSION), None)
     if is_regression:
         words.append(
             "Learning a similarity did not pay here. The model starts from the "
-            "regression: it has its weights, and the similarity of the features as "
-            "they are."
+            "regression: it has the regression's weights, and the similarity of the "
+            "unweighted features."
         )
     elif rival is not None:
         error, rule = 1.96 * (rival["error"] or 0.0), _rule(rival)
         if rival["behind"] < max(_LEVEL, error):
             words.append(
-                "That is no clear gain over a logistic regression followed by "
+                "This is not a clear gain over a logistic regression followed by "
                 f"{rule}: {_margin(rival, 1.96)} above it."
             )
         else:
             words.append(
-                f"That is {_margin(rival, 1.96)} above a logistic regression followed "
+                f"This is {_margin(rival, 1.96)} above a logistic regression followed "
                 f"by {rule}."
             )
     if selector.policy_.fallback is not None:
         words.append(
-            "Groups that are unlike all of these, further from the learned kinds than "
-            "rows at random, are chosen from by a second model without learned kinds."
+            "A second model without learned kinds serves groups unlike these: groups "
+            "further from the learned kinds than random rows."
         )
     return words
 
@@ -274,21 +274,20 @@ def _about_kinds(record: Mapping[str, Any], n_shown: int) -> list[str]:
     n_kinds = len(record["kinds"])
     seen = f"{count(record['n_rows'], 'row')} of {count(record['n_groups'], 'group')}"
     words = [
-        f"Of {count(n_kinds, 'kind')}, about {record['effective']:.3g} are in use "
-        f"(the exponential of the entropy of their shares), as {seen} that the model "
-        "learned from show."
+        f"About {record['effective']:.3g} of {count(n_kinds, 'kind')} are in use (the "
+        f"exponential of the entropy of their shares), measured on {seen} of training."
     ]
     rest = n_kinds - n_shown
     if rest:
         words.append(
             f"{count(rest, 'kind')} with hardly any rows "
-            f"{'is' if rest == 1 else 'are'} left out."
+            f"{'is' if rest == 1 else 'are'} not shown."
         )
     words.append(alike_in_words(record["epsilon"]))
     if record["weight"] < 1.0 - _SLIGHT:
         words.append(
-            f"The kinds are {percent(record['weight'])} of the similarity; other parts "
-            "of it may say otherwise."
+            f"The kinds are {percent(record['weight'])} of the similarity; its other "
+            "parts may differ."
         )
     return words
 
@@ -369,7 +368,7 @@ def _similarity_sections(selector: TableSelector) -> list[DescriptionSection]:
     for _, shares in metric_tables(selector):
         rows = [(shortened(name, 40), percent(share)) for name, share in shares]
         left = len(rows) - MOST_FEATURES
-        rest = [f"{count(left, 'more feature')} left out."] if left > 0 else []
-        title = f"{_TITLE}: the features that the metric goes by"
+        rest = [f"{count(left, 'more feature')} not shown."] if left > 0 else []
+        title = f"{_TITLE}: features of the metric"
         found.append(DescriptionSection(title, rows=rows[:MOST_FEATURES], words=rest))
     return found

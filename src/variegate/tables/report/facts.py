@@ -34,11 +34,11 @@ _LISTED = 12
 #: Treatments of empty cells.
 EMPTY_CELLS = {
     "error": "An empty cell is an error.",
-    "mean": "An empty cell counts as the mean of its column, and in a category as none "
+    "mean": "An empty cell counts as the mean of its column, or in a category as none "
     "of the values.",
-    "indicator": "An empty cell counts as the mean of its column, and in a category as "
-    "none of the values; columns with empty cells in training have one more feature "
-    "that says where they are.",
+    "indicator": "An empty cell counts as the mean of its column, or in a category as "
+    "none of the values. A column with empty cells in training has one more feature "
+    "that marks them.",
 }
 
 # Weights and columns ------------------------------------------------------------------
@@ -85,7 +85,7 @@ def about_columns(selector: TableSelector) -> list[tuple[str, str, str]]:
         ("label", columns.label, "1 in rows that were chosen"),
         ("item", columns.item, "identifies a row in its group"),
         ("cost", columns.cost, "for budgets"),
-        ("relevance", columns.relevance, "for methods that learn nothing"),
+        ("relevance", columns.relevance, "for untrained methods"),
     )
     rows = [(role, name, how) for role, name, how in single if name is not None]
     encoding = selector.encoding_
@@ -94,7 +94,7 @@ def about_columns(selector: TableSelector) -> list[tuple[str, str, str]]:
     for role, features in encoded:
         rows += [(role, n, _encoded(some, columns)) for n, some in together(features)]
     if not encoding.blocks:
-        rows.append(("similarity", "", "the features of the quality serve for both"))
+        rows.append(("similarity", "", "the quality features are used for both"))
     return rows
 
 
@@ -121,7 +121,7 @@ def _encoded(several: Sequence[FeatureColumn], columns: Columns) -> str:
     if column.name in columns.vectors:
         text += f": {', '.join(gathered(columns.vectors[column.name]))}"
     has_indicator = any(column.has_indicator for column in several)
-    return text + "; one more feature where it is empty" * has_indicator
+    return text + "; one more feature marks empty cells" * has_indicator
 
 
 def listing(names: Sequence[str]) -> str:
@@ -141,18 +141,18 @@ def about_data(selector: TableSelector) -> dict[str, str]:
         "Groups": f"{record['n_groups']:,}",
         "Rows a group": _spread(record["group_sizes"]),
         "Chosen a group": _spread(record["chosen_sizes"]),
-        "Learned from": count(record["n_learned_from"], "group"),
+        "Training groups": count(record["n_learned_from"], "group"),
         "Held out": count(record["n_held_out"], "group"),
     }
     if record["n_left_out"]:
         left_out = count(record["n_left_out"], "group")
-        facts["Left out"] = f"{left_out} with nothing chosen"
+        facts["Skipped"] = f"{left_out} with nothing chosen"
     if record["unreadable"]:
         names = listing([shortened(name, 40) for name in record["unreadable"]])
-        facts["Files left out"] = f"{names}: they could not be read"
+        facts["Files skipped"] = f"{names}: they could not be read"
     if record["n_judged"] < record["n_held_out"]:
-        facts["Judged by"] = (
-            f"{record['n_judged']:,} of those held out, drawn at random"
+        facts["Scored on"] = (
+            f"{record['n_judged']:,} of the held-out groups, drawn at random"
         )
     return facts
 
@@ -175,7 +175,7 @@ def about_training(selector: TableSelector) -> dict[str, str]:
     facts = {
         "λ (weight of the margin)": f"{selector.lam_:g}{tuned if n_tuned else given}"
         + (": maximum likelihood" if selector.lam_ == 0.0 else ""),
-        "ω (a missed row against a wrong one)": omega_name(selector.omega_)
+        "ω (cost of a missed row relative to a wrong one)": omega_name(selector.omega_)
         + (tuned if n_tuned else ""),
     }
     if len(selector.omegas_) > 1:
@@ -192,7 +192,7 @@ def about_training(selector: TableSelector) -> dict[str, str]:
         "Objective": f"{result.objective:.5g}",
     }
     if result.remedy:
-        facts["What may help"] = result.remedy
+        facts["Remedy"] = result.remedy
     return facts
 
 
@@ -227,19 +227,19 @@ def scores_in_words(selector: TableSelector) -> str:
         groups = count(record["n_tuned"], "group")
         return (
             f"In cross-validation on {groups}, {_doing(chosen[0]._asdict())} λ and ω "
-            "were chosen by these scores, so that new groups may give slightly less."
+            "were chosen by these scores; new groups may score slightly lower."
         )
     return (
-        "No groups were held out, so how well the model does on new ones is not known "
-        "from this training alone."
+        "No groups were held out, so this training does not show how well the model "
+        "does on new groups."
     )
 
 
 def _doing(means: Mapping[str, float]) -> str:
     return (
-        f"it chose {means['size']:.3g} rows a group. Of what it chose, "
-        f"{100.0 * means['precision']:.0f} % was wanted (precision), and of what was "
-        f"wanted it chose {100.0 * means['recall']:.0f} % (recall)."
+        f"it chose {means['size']:.3g} rows a group. Of these, "
+        f"{100.0 * means['precision']:.0f} % was wanted (precision). Of the wanted "
+        f"rows it chose {100.0 * means['recall']:.0f} % (recall)."
     )
 
 
@@ -252,18 +252,18 @@ def path_points(selector: TableSelector) -> tuple[PathPoint, ...]:
 def about_path(selector: TableSelector) -> str:
     """Return the meaning of omega, and the origin of the scores of the path."""
     words = [
-        "ω says what a missed row costs against a wrong one: the larger it is, the "
-        "more rows are chosen."
+        "ω is the cost of a missed row relative to a wrong one: a larger ω chooses "
+        "more rows."
     ]
     if len(selector.omegas_) > 1:
         words.append(
-            f"Any value from {omega_name(selector.omegas_[0])} to "
-            f"{omega_name(selector.omegas_[-1])} can be asked for when rows are chosen."
+            f"Selection takes any value from {omega_name(selector.omegas_[0])} to "
+            f"{omega_name(selector.omegas_[-1])}."
         )
     record = selector.training_
     words.append(
         f"Scores by cross-validation on {count(record['n_tuned'], 'group')}."
         if record["n_tuned"]
-        else f"Scores on {count(record['n_judged'], 'group')} that were held out."
+        else f"Scores on {count(record['n_judged'], 'held-out group')}."
     )
     return " ".join(words)
