@@ -232,7 +232,7 @@ def test_the_text_has_every_kind(selector):
     (record,) = selector.training_["kinds"]
     words = same(str(selector.describe()))
     assert f"About {record['effective']:.3g} of 5 kinds are in use" in words
-    assert "160 rows of 20 groups" in words
+    assert "160 training rows of 20 groups" in words
     for number, kind in enumerate(record["kinds"]):
         if kind["share"] >= 0.01 and kind["typical"]:
             first = kind["typical"][0]

@@ -272,10 +272,11 @@ def kind_tables(selector: TableSelector) -> list[KindTable]:
 
 def _about_kinds(record: Mapping[str, Any], n_shown: int) -> list[str]:
     n_kinds = len(record["kinds"])
-    seen = f"{count(record['n_rows'], 'row')} of {count(record['n_groups'], 'group')}"
+    n_groups = count(record["n_groups"], "group")
+    seen = f"{count(record['n_rows'], 'training row')} of {n_groups}"
     words = [
         f"About {record['effective']:.3g} of {count(n_kinds, 'kind')} are in use (the "
-        f"exponential of the entropy of their shares), measured on {seen} of training."
+        f"exponential of the entropy of their shares), measured on {seen}."
     ]
     rest = n_kinds - n_shown
     if rest:

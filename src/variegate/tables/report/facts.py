@@ -141,7 +141,7 @@ def about_data(selector: TableSelector) -> dict[str, str]:
         "Groups": f"{record['n_groups']:,}",
         "Rows a group": _spread(record["group_sizes"]),
         "Chosen a group": _spread(record["chosen_sizes"]),
-        "Training groups": count(record["n_learned_from"], "group"),
+        "Fitted on": count(record["n_learned_from"], "group"),
         "Held out": count(record["n_held_out"], "group"),
     }
     if record["n_left_out"]:
