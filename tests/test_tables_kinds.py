@@ -285,7 +285,7 @@ def test_the_odds_of_a_second_one_are_those_of_the_determinant(epsilon):
     assert f"the odds of the other to {percent} of their value" in words
     assert f"have similarity {1 - epsilon:.3f}" in words
     ending = {0.01: "usually enough", 0.2: "much better", 0.7: "nearly as easily"}
-    assert ending[apart] in words
+    assert ending[epsilon] in words
 
 
 def test_what_is_hardly_apart_is_the_same():
