@@ -38,6 +38,7 @@ PUBLIC = {
     "Selection",
     "SimilarityRepairWarning",
     "__version__",
+    "check_kernel",
     "datasets",
     "decoding",
     "domains",

@@ -17,6 +17,7 @@ from .kernels import (
     Precomputed,
     domains,
 )
+from .kernels.checking import check_kernel
 from .learning.objective import large_margin_loss
 from .linalg.psd import SimilarityRepairWarning, nearest_psd
 from .selection import Selection
@@ -39,6 +40,7 @@ __all__ = [
     "Selection",
     "SimilarityRepairWarning",
     "__version__",
+    "check_kernel",
     "datasets",
     "decoding",
     "domains",

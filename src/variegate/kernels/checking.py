@@ -1,0 +1,317 @@
+"""Check a kernel of one's own: its similarity, and its gradient by differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from variegate._random import generator
+from variegate._typing import FloatArray, RandomState
+from variegate._validation import check_count, check_number
+from variegate.ground_set import GroundSet
+from variegate.kernels.base import Kernel
+from variegate.kernels.domains import Domain, Free
+from variegate.linalg.psd import check_semidefinite, check_symmetric
+
+#: Steps of the differences, in free coordinates.  With step h, truncation is about
+#: h⁴ and rounding eps / h relative to the value: 1e-8 and 2e-14 for the first, 1e-20
+#: and 2e-11 for the last.  Long steps suit float32, short ones strong curvature.
+_STEPS = (1e-2, 1e-3, 1e-4, 1e-5)
+
+#: Differences of two steps that differ by more than this share show no derivative.
+_ROUGH = 1e-3
+
+#: A derivative below this share of the value is lost in rounding.
+_LOST = 1e-9
+
+#: The largest number of parameters that are compared one by one after a failure.
+_SINGLE = 1000
+
+
+def check_kernel(
+    kernel: Kernel,
+    ground_set: GroundSet,
+    *,
+    n_points: int = 3,
+    n_directions: int = 5,
+    rtol: float = 1e-5,
+    random_state: RandomState = 0,
+) -> None:
+    r"""Check a kernel's values, and its gradient against differences of the value.
+
+    A clone of the kernel is fitted to the ground set, as an estimator does.  At the
+    center of the domain and at random points, ``value`` must be a finite, symmetric and
+    positive semidefinite N x N matrix.  In random directions :math:`d` and for random
+    symmetric :math:`G`, ``pull_back`` must agree with
+
+    .. math:: \Big\langle G, \frac{8 (S(h) - S(-h)) - (S(2h) - S(-2h))}{12 h}
+        \Big\rangle, \qquad S(h) = \mathtt{value}(p(z + h d)),
+
+    where :math:`z` are the free coordinates of the parameters, with which solvers work.
+    For the domain ``Free`` they are the parameters themselves.  Of the steps
+    :math:`h = 10^{-2}, \dots, 10^{-5}`, two neighbours with the closest results are
+    used.  ``penalty_and_gradient`` and ``value_and_pull_back`` are checked, too.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    ground_set : GroundSet
+        Some five to fifty items that differ in the features that the kernel reads.
+    n_points : int
+        Number of points in the domain of the parameters: the center, then random ones.
+    n_directions : int
+        Number of random directions at each point.
+    rtol : float
+        Largest relative difference that is accepted as rounding.
+    random_state : int, numpy.random.Generator or None
+        For points, directions and G.
+
+    Raises
+    ------
+    ValueError
+        With the defect, the point where it was found, and its size; for a gradient, the
+        parameter with the largest difference.  Also if the value does not change with
+        the parameters on this ground set, so that there is no gradient to compare.
+    """
+    check_count("n_points", n_points)
+    check_count("n_directions", n_directions)
+    check_number("rtol", rtol, positive=True)
+    if not isinstance(kernel, Kernel):
+        raise ValueError(
+            f"check_kernel takes a variegate.Kernel, got {type(kernel).__name__}"
+        )
+    fitted: Kernel = clone(kernel)
+    fitted.check()
+    fitted.fit([ground_set])
+    prepared = fitted.prepare(ground_set)
+    rng = generator(random_state)
+    domain = fitted.domain
+    has_changed = False
+    for number in range(n_points):
+        at = domain.random(rng) if number else domain.center()
+        name = f"random parameters {number}" if number else "the center of the domain"
+        point = _Point(fitted, prepared, len(ground_set), domain.to_free(at), name)
+        point.check_value()
+        G = rng.standard_normal((len(ground_set), len(ground_set)))
+        point.check_gradient(G + G.T)
+        for direction in rng.standard_normal((n_directions, domain.size)):
+            G = rng.standard_normal((len(ground_set), len(ground_set)))
+            has_changed |= point.compare(direction, G + G.T, rtol)
+    if domain.size and not has_changed and _can_move(domain):
+        raise ValueError(
+            f"value of {type(kernel).__name__} does not change with its "
+            f"{domain.size} parameters on this ground set, so pull_back cannot be "
+            "checked: use the parameters in value, or give items that differ more"
+        )
+
+
+def _can_move(domain: Domain) -> bool:
+    """Return whether free coordinates change the parameters: not for one weight."""
+    free = domain.to_free(domain.center())
+    return not np.allclose(domain.from_free(free), domain.from_free(free + 1.0))
+
+
+@dataclass(frozen=True)
+class _Point:
+    """A kernel on a prepared ground set of N items, at some parameters."""
+
+    kernel: Kernel
+    prepared: Any
+    n_items: int
+    free: FloatArray
+    name: str
+
+    @property
+    def parameters(self) -> FloatArray:
+        return self.kernel.domain.from_free(self.free).copy()
+
+    @property
+    def place(self) -> str:
+        return f"{type(self.kernel).__name__} at {self.name}"
+
+    def value(self, free: FloatArray) -> FloatArray:
+        """Return a copy of the similarity, which the kernel may change later."""
+        parameters = self.kernel.domain.from_free(free).copy()
+        return np.array(self.kernel.value(self.prepared, parameters), dtype=np.float64)
+
+    def penalty(self, free: FloatArray) -> FloatArray:
+        parameters = self.kernel.domain.from_free(free).copy()
+        return np.array(self.kernel.penalty_and_gradient(parameters)[0])
+
+    def check_value(self) -> None:
+        """Check shape, entries and eigenvalues, and that nothing else is changed."""
+        name = f"value of {self.place}"
+        parameters = self.parameters
+        S = np.array(self.kernel.value(self.prepared, parameters))
+        _check_array(name, S, (self.n_items, self.n_items))
+        check_semidefinite(check_symmetric(S, name), name)
+        _check_unchanged(name, "its parameters", parameters, self.parameters)
+        if not np.array_equal(S, self.value(self.free)):
+            raise ValueError(
+                f"{name} differs between two calls by up to "
+                f"{np.abs(S - self.value(self.free)).max():.3g}: it must not draw "
+                "random numbers or change what prepare returned"
+            )
+
+    def check_gradient(self, G: FloatArray) -> None:
+        """Check shape and entries, and the value and gradient computed at once."""
+        name = f"pull_back of {self.place}"
+        given, parameters = G.copy(), self.parameters
+        gradient = np.array(self.kernel.pull_back(self.prepared, parameters, given))
+        _check_array(name, gradient, parameters.shape)
+        _check_unchanged(name, "G", given, G)
+        _check_unchanged(name, "its parameters", parameters, self.parameters)
+        S, pull_back = self.kernel.value_and_pull_back(self.prepared, parameters)
+        at_once = f"value_and_pull_back of {self.place}"
+        _check_equal(f"{at_once}: S", S, "value", self.value(self.free))
+        _check_equal(f"{at_once}: gradient", pull_back(G), "pull_back", gradient)
+        slope = np.array(self.kernel.penalty_and_gradient(parameters)[1])
+        name = f"gradient of penalty_and_gradient of {self.place}"
+        _check_array(name, slope, parameters.shape)
+
+    def compare(self, direction: FloatArray, G: FloatArray, rtol: float) -> bool:
+        """Compare both gradients with differences; return whether the value changes."""
+        at = self.parameters
+        penalty = _Pulled(
+            self,
+            "penalty_and_gradient",
+            "the penalty",
+            self.penalty,
+            np.ones(()),
+            self.kernel.penalty_and_gradient(at)[1],
+        )
+        similarity = _Pulled(
+            self,
+            "pull_back",
+            "value",
+            self.value,
+            G,
+            self.kernel.pull_back(self.prepared, at, G),
+        )
+        penalty.compare(direction, rtol)
+        return similarity.compare(direction, rtol)
+
+
+@dataclass(frozen=True)
+class _Pulled:
+    """A function of the free coordinates, and the gradient of its product with G."""
+
+    point: _Point
+    method: str
+    function_name: str
+    function: Callable[[FloatArray], FloatArray]
+    G: FloatArray
+    gradient: FloatArray  # as the method returns it, in the parameters
+
+    def compare(self, direction: FloatArray, rtol: float) -> bool:
+        """Compare along a direction; return whether the function changes along it."""
+        D, error = self._derivative(direction)
+        size = float(np.linalg.norm(D))
+        rounding = self._rounding()
+        expected, found = float((self.G * D).sum()), float(self.slope @ direction)
+        # Entries of G are of order one, so <G, D> is of the size of D.
+        allowed = rtol * max(size, abs(found)) + 10.0 * error + rounding
+        if not abs(found - expected) <= allowed:
+            raise ValueError(self._disagreement(found, expected))
+        return size > rounding
+
+    @property
+    def slope(self) -> FloatArray:
+        """The gradient in free coordinates."""
+        return self.point.kernel.domain.pull_back(self.point.free, self.gradient)
+
+    def _rounding(self) -> float:
+        return _LOST * float(np.linalg.norm(self.function(self.point.free)))
+
+    def _derivative(self, direction: FloatArray) -> tuple[FloatArray, float]:
+        D, error = _derivative(self.function, self.point.free, direction)
+        size = float(np.linalg.norm(D))
+        if not error <= _ROUGH * size + self._rounding():
+            raise ValueError(
+                f"{self.function_name} of {self.point.place} has no stable derivative: "
+                f"differences of size {size:.3g} change by {error:.3g} with the step. "
+                "It must be finite and smooth in the parameters, in float64"
+            )
+        return D, error
+
+    def _disagreement(self, found: float, expected: float) -> str:
+        """Return a message with the parameter whose gradient is furthest off."""
+        name, slope = "along a random direction", self.slope
+        if len(slope) <= _SINGLE:
+            singles = [
+                float((self.G * self._derivative(unit)[0]).sum())
+                for unit in np.eye(len(slope))
+            ]
+            worst = int(np.argmax(np.abs(slope - singles)))
+            found, expected = float(slope[worst]), singles[worst]
+            name = f"for parameter {worst} (of {len(slope)}, counted from 0)"
+        domain = self.point.kernel.domain
+        if not isinstance(domain, Free):
+            name += f" in free coordinates of {type(domain).__name__}"
+        return (
+            f"{self.method} of {self.point.place} gives the gradient {found:.6g} "
+            f"{name}, but differences of {self.function_name} give {expected:.6g}, "
+            f"{abs(found - expected):.3g} away: "
+            + (
+                "return sum_ij G_ij dS_ij/dp_k for each parameter"
+                if self.method == "pull_back"
+                else "return the derivative of the penalty in each parameter"
+            )
+        )
+
+
+def _derivative(
+    function: Callable[[FloatArray], FloatArray], at: FloatArray, direction: FloatArray
+) -> tuple[FloatArray, float]:
+    """Return the derivative along a direction, and an estimate of its error.
+
+    Fourth-order central differences with several steps; of neighbouring steps, the two
+    with the closest results give derivative and error.
+    """
+    results = []
+    for step in _STEPS:
+        move = step * direction
+        near = function(at + move) - function(at - move)
+        far = function(at + 2.0 * move) - function(at - 2.0 * move)
+        results.append((8.0 * near - far) / (12.0 * step))
+    errors = [float(np.linalg.norm(a - b)) for a, b in pairwise(results)]
+    best = int(np.argmin(np.nan_to_num(errors, nan=np.inf)))
+    return results[best], errors[best]
+
+
+def _check_array(name: str, array: Any, shape: tuple[int, ...]) -> None:
+    """Refuse another shape, numbers that are not real, NaN and infinite values."""
+    if array.shape != shape:
+        raise ValueError(f"{name} must have the shape {shape}, got {array.shape}")
+    if array.dtype.kind not in "fiu":
+        raise ValueError(f"{name} must hold real numbers, got {array.dtype}")
+    wrong = np.argwhere(~np.isfinite(array))
+    if len(wrong):
+        first = tuple(map(int, wrong[0]))
+        raise ValueError(
+            f"{name} holds {len(wrong)} NaN or infinite values, the first at {first}"
+        )
+
+
+def _check_unchanged(
+    name: str, argument: str, after: FloatArray, before: FloatArray
+) -> None:
+    if not np.array_equal(after, before):
+        raise ValueError(f"{name} writes into {argument}: compute on a copy")
+
+
+def _check_equal(name: str, found: Any, other: str, expected: FloatArray) -> None:
+    found = np.asarray(found)
+    _check_array(name, found, expected.shape)
+    size = np.abs(expected).max(initial=0.0)
+    difference = np.abs(found - expected).max(initial=0.0)
+    if difference > 1e-8 * size:
+        raise ValueError(
+            f"{name} differs from that of {other} by {difference:.3g}; "
+            "both must be the same"
+        )
