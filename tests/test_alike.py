@@ -10,6 +10,7 @@ from variegate.estimator import AllAlikeWarning
 from variegate.learning.examples import check_examples
 from variegate.solvers import MiniBatch
 from variegate.tuning import OmegaFamily
+from variegate.tuning.kernel_search import KernelSearch
 
 DATA = vg.datasets.make_synthetic(n_sets=40, random_state=0)
 
@@ -121,4 +122,44 @@ def test_of_many_fits_only_what_is_kept_is_spoken_of():
     assert len([w for w in caught if w.category is AllAlikeWarning]) == 1
     with pytest.warns(AllAlikeWarning) as caught:
         OmegaFamily.fit(model(WIDE), (0.5, 2.0), DATA.ground_sets, DATA.subsets)
-    assert len({str(w.message) for w in caught}) == 1
+    assert len([w for w in caught if w.category is AllAlikeWarning]) == 1
+    assert str(caught[0].message).startswith("the learned similarity")
+
+
+def test_the_omegas_of_a_family_that_are_all_alike_are_named(monkeypatch):
+    def only_of_two(kernel, parameters, examples):
+        if next(fits) == 1:
+            warnings.warn("all alike", AllAlikeWarning, stacklevel=2)
+
+    fits = iter(range(3))
+    monkeypatch.setattr(
+        "variegate.estimator.large_margin.warn_if_all_alike", only_of_two
+    )
+    with pytest.warns(AllAlikeWarning, match=r"^for omega 0\.25, all alike$"):
+        OmegaFamily.fit(model(WIDE), (0.25, 1.0, 4.0), DATA.ground_sets, DATA.subsets)
+
+
+def contenders(**kernels):
+    """Return a comparison on the synthetic data, whose linear kernel is the truth."""
+    estimator = model(None, lam=1.0, max_iter=30)
+    return KernelSearch(estimator, kernels, vg.Linear(), varies=(), tries_sizes=False)
+
+
+def test_a_comparison_does_not_speak_of_those_that_lose():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", AllAlikeWarning)
+        winner = contenders(wide=WIDE, linear=vg.MultipleKernel([1.0, 2.0])).run(
+            DATA.ground_sets, DATA.subsets
+        )
+        assert winner.contender.name == "linear"
+        winner.contender.family((1.0,), DATA.ground_sets, DATA.subsets)
+    assert any(standing.name == "wide" for standing in winner.standings)
+
+
+def test_a_comparison_leaves_the_warning_to_the_fit_of_the_winner():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", AllAlikeWarning)
+        winner = contenders(wide=WIDE).run(DATA.ground_sets, DATA.subsets)
+    with pytest.warns(AllAlikeWarning) as caught:
+        winner.contender.family((1.0,), DATA.ground_sets, DATA.subsets)
+    assert len([w for w in caught if w.category is AllAlikeWarning]) == 1

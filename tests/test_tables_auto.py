@@ -1,6 +1,7 @@
 """A selector that chooses its kernel by evidence, and says what it compared."""
 
 import json
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import variegate as vg
 from variegate.baselines.learned import Ordering
+from variegate.estimator import AllAlikeWarning
 from variegate.files.models import ModelFileError
 from variegate.tables import TableSelector
 from variegate.tables.table import as_table
@@ -61,6 +63,32 @@ def kinds():
 @pytest.fixture(scope="module")
 def regression():
     return TableSelector(**COLUMNS).fit(two_stage(50))
+
+
+def selector_warned_of(names, monkeypatch):
+    """Return a fitted selector and its warnings, all kernels of ``names`` all alike."""
+    from variegate.estimator import large_margin
+
+    def warn(kernel, parameters, examples):
+        if type(kernel).__name__ in names:
+            warnings.warn("all alike", AllAlikeWarning, stacklevel=2)
+
+    monkeypatch.setattr(large_margin, "warn_if_all_alike", warn)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        selector = TableSelector(**COLUMNS).fit(editor(60))
+    alike = [str(w.message) for w in caught if w.category is AllAlikeWarning]
+    return selector, alike
+
+
+def test_only_the_model_that_is_kept_is_warned_of(monkeypatch):
+    others = ["MultipleKernel", "Linear", "Mixture"]
+    selector, alike = selector_warned_of(others, monkeypatch)
+    assert isinstance(selector.model_.kernel_, vg.Kinds)
+    assert selector.policy_.fallback is not None
+    assert alike == []
+    _, alike = selector_warned_of(["Kinds"], monkeypatch)
+    assert alike == ["all alike"]  # once, for five omegas
 
 
 def test_kinds_are_taken_where_they_are_the_truth(kinds):

@@ -18,7 +18,7 @@ from variegate._progress import Progress
 from variegate._typing import IntArray
 from variegate.application.table_defaults import default_estimator
 from variegate.baselines.learned import Ordering
-from variegate.estimator import LargeMarginDPP
+from variegate.estimator import AllAlikeWarning, LargeMarginDPP
 from variegate.files.run_store import RunStore
 from variegate.kernels import Kernel, Kinds, Linear, Metric, Mixture, MultipleKernel
 from variegate.learning.device_name import device_named
@@ -169,7 +169,10 @@ class _Training:
             is_familiar = Familiarity.of(kernel, self.groups.examples(sample)[0])
             if is_familiar is not None:
                 known = policy.family.omegas
-                fallback = self._policy(winner.fallback, known, omega, sample)
+                with warnings.catch_warnings():
+                    # A warning is about the model for most groups.
+                    warnings.simplefilter("ignore", AllAlikeWarning)
+                    fallback = self._policy(winner.fallback, known, omega, sample)
                 policy = replace(policy, fallback=fallback, is_familiar=is_familiar)
         return Learned(policy, path, n_tuned, winner, n_compared, n_sample)
 

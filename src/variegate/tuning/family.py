@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,6 +93,31 @@ def fit_next(
     return following
 
 
+class _WarningsByOmega:
+    """Warnings of the fits of a family, to give each text once."""
+
+    def __init__(self) -> None:
+        self._found: dict[Any, tuple[warnings.WarningMessage, list[float]]] = {}
+
+    @contextmanager
+    def holding(self, omega: float) -> Iterator[None]:
+        """Hold back the warnings of the fit for an omega."""
+        with warnings.catch_warnings(record=True) as caught:
+            yield
+        for one in caught:
+            key = one.category, str(one.message)
+            self._found.setdefault(key, (one, []))[1].append(omega)
+
+    def give(self, n_fits: int) -> None:
+        """Give each warning, with the omegas that it is about if not all fits."""
+        for (category, text), (one, omegas) in self._found.items():
+            if len(omegas) < n_fits:
+                text = (
+                    f"for omega {', '.join(f'{v:g}' for v in sorted(omegas))}, {text}"
+                )
+            warnings.warn_explicit(text, category, one.filename, one.lineno)
+
+
 @dataclass(frozen=True, eq=False)
 class OmegaFamily:
     """One model for each of several values of omega, and for any between them.
@@ -167,12 +193,15 @@ class OmegaFamily:
             ground_sets, subsets = SharedExamples(ground_sets, subsets), None
         lam, unfitted = estimator.lam, clone(estimator)
         fitted: dict[float, LargeMarginDPP] = {}
+        held_back = _WarningsByOmega()
         for (_, omega), start in grid_steps([lam], omegas):
             model = unfitted if start is None else fitted[start[1]]
-            fitted[omega] = fit_next(
-                model, ground_sets, subsets, lam, omega, True, **fit_arguments
-            )
+            with held_back.holding(omega):
+                fitted[omega] = fit_next(
+                    model, ground_sets, subsets, lam, omega, True, **fit_arguments
+                )
             progress("fitting", len(fitted), len(omegas))
+        held_back.give(len(fitted))
         first = next(iter(fitted.values()))
         for omega in omegas:
             if omega not in fitted:  # with lambda 0 omega plays no part

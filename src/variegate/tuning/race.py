@@ -23,7 +23,7 @@ from variegate._typing import FloatArray, IntArray
 from variegate.baselines.learned import ORDERINGS, Ordering, f_by_ordering, f_of_first
 from variegate.decoding import Decoder
 from variegate.decoding.residuals import ranked
-from variegate.estimator import LargeMarginDPP
+from variegate.estimator import AllAlikeWarning, LargeMarginDPP
 from variegate.ground_set import GroundSet, naming, renumbering
 from variegate.learning.problem import SharedExamples
 from variegate.subsets import as_indicator
@@ -208,6 +208,7 @@ class LearnedDPP:
             model.set_params(**settings | {"warm_start": True})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.simplefilter("ignore", AllAlikeWarning)  # few of many are kept
             fitted: LargeMarginDPP = model.fit(examples)
         return fitted
 
