@@ -246,6 +246,9 @@ class LEnsemble:
         budget: float | None = None,
         costs: Any = None,
         random_state: RandomState = None,
+        *,
+        at_most: Any = None,
+        per: Any = None,
     ) -> Selection:
         """Choose one subset.
 
@@ -268,11 +271,16 @@ class LEnsemble:
         costs : array of shape (N,), optional
             Ones if there is a budget and no costs.
         random_state : None, int or numpy.random.Generator
+        at_most : int or sequence of int, optional
+            Choose at most this many items with the same label.
+        per : array of shape (N,) or sequence of arrays, optional
+            The label of every item, such as its source: any hashable values.  Several
+            limits have as many arrays: ``at_most=(2, 3), per=(brands, authors)``.
         """
         from variegate.decoding import as_decoder
 
         decoder = as_decoder(method)
-        constraint = Constraint.of(len(self), k, budget, costs)
+        constraint = Constraint.of(len(self), k, budget, costs, at_most, per)
         return decoder(self, constraint, generator(random_state))
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.decoding.base import Constraint
 from variegate.decoding.residuals import (
-    BUDGET_SPENT,
     all_chosen,
+    no_room,
     nothing_left,
     score_for_cost,
 )
@@ -47,8 +47,9 @@ def grow(
         score = score_for_cost(gain, constraint) if per_cost else gain
         item = int(np.argmax(score))
         if gain[item] == -np.inf:
-            spent = constraint.budget is not None and len(chosen) < len(gain)
-            why = BUDGET_SPENT if spent else "no further item can be added"
+            is_free = constraint.budget is None and constraint.at_most is None
+            is_ended = is_free or len(chosen) == len(gain)
+            why = "no further item can be added" if is_ended else no_room(constraint)
             return chosen, nothing_left(len(chosen), constraint.k, why)
         if not fill and constraint.k is None and gain[item] <= _NONE:
             return chosen, "no further item gains anything"

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.random import Generator
 
-from variegate._typing import BoolArray, FloatArray
+from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate._validation import check_number
+from variegate.decoding.at_most import AtMost
 from variegate.ground_set import check_costs
 from variegate.selection import Ensemble, Selection
 
@@ -29,15 +31,24 @@ class Constraint:
         The largest sum of costs.
     costs : array of shape (N,)
         Ones where none were given.
+    at_most : AtMost or None
+        Limits on the number of items that share a label.
     """
 
     k: int | None
     budget: float | None
     costs: FloatArray
+    at_most: AtMost | None = None
 
     @classmethod
     def of(
-        cls, n_items: int, k: int | None, budget: float | None, costs: Any
+        cls,
+        n_items: int,
+        k: int | None,
+        budget: float | None,
+        costs: Any,
+        at_most: Any = None,
+        per: Any = None,
     ) -> Constraint:
         """Check the arguments of ``LEnsemble.decode``."""
         if k is not None:
@@ -50,15 +61,31 @@ class Constraint:
         if costs is not None and budget is None:
             raise ValueError("costs were given without a budget")
         array = np.ones(n_items) if costs is None else check_costs(costs, n_items)
-        constraint = cls(None if k is None else int(k), budget, array)
-        if k is not None and budget is not None:
-            cheapest = float(np.sort(array)[:k].sum())
-            if not constraint.affords(cheapest):
-                raise ValueError(
-                    f"no {k} items fit the budget {budget:g}: the {k} cheapest cost "
-                    f"{cheapest:g}"
-                )
+        limits = AtMost.of(n_items, at_most, per)
+        constraint = cls(None if k is None else int(k), budget, array, limits)
+        if k is not None:
+            constraint._check_k(int(k))
         return constraint
+
+    def _check_k(self, k: int) -> None:
+        """Refuse a number of items that the budget or the limits rule out."""
+        cheapest: IntArray | None = np.argsort(self.costs, kind="stable")[:k]
+        within = ""
+        if self.at_most is not None:
+            check_size(self.at_most, k)
+            cheapest, within = self.at_most.cheapest(self.costs, k), " within at_most"
+        assert cheapest is not None
+        cost = float(self.costs[cheapest].sum())
+        if not self.affords(cost):
+            raise ValueError(
+                f"no {k} items fit the budget {self.budget:g}: the {k} cheapest"
+                f"{within} cost {cost:g}"
+            )
+
+    @property
+    def is_free(self) -> bool:
+        """Whether every subset may be chosen."""
+        return self.k is None and self.budget is None and self.at_most is None
 
     def affords(self, total: Any) -> Any:
         """Whether a total cost, or each of an array of them, is within the budget."""
@@ -87,6 +114,12 @@ class Constraint:
             others = spent + self.costs[cheapest[:later]].sum()
             total = np.where(among, with_one, others + self.costs)
             room = np.asarray(self.affords(total))
+        if self.at_most is not None and self.k is None:
+            room &= self.at_most.open(chosen)
+        elif self.at_most is not None and self.k is not None:
+            count = self.k - len(chosen)
+            least = self.at_most.least_costs(self.costs, count, chosen)
+            room &= np.isfinite(least) & np.asarray(self.affords(spent + least))
         room[chosen] = False
         return room
 
@@ -97,7 +130,25 @@ class Constraint:
             feasible = np.asarray(self.affords(subsets @ self.costs))
         if self.k is not None:
             feasible = feasible & (subsets.sum(axis=1) == self.k)
+        if self.at_most is not None:
+            feasible = feasible & self.at_most.allows(subsets)
         return feasible
+
+
+def check_size(at_most: AtMost, k: int, chosen: Sequence[int] = ()) -> None:
+    """Refuse a number of items, with those chosen among them, that limits rule out."""
+    most = at_most.largest_size()
+    if k > most:
+        raise ValueError(
+            f"at_most allows no more than {most} items, and k is {k}: give a smaller "
+            "k or a larger at_most"
+        )
+    free = np.ones(at_most.labels.shape[1])
+    if at_most.cheapest(free, k - len(chosen), chosen) is None:
+        raise ValueError(
+            f"no {k} items meet all limits of at_most together: give a smaller k or a "
+            "larger at_most"
+        )
 
 
 class Decoder(Protocol):

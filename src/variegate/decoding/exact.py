@@ -107,7 +107,7 @@ class Exact:
 def _best_of_all(ensemble: Ensemble, constraint: Constraint) -> Selection:
     n_items = len(ensemble)
     allowed = np.ones(2**n_items, dtype=bool)
-    if constraint.k is not None or constraint.budget is not None:
+    if not constraint.is_free:
         allowed = constraint.allows(all_subsets(n_items))
     log_dets = _largest_log_dets(ensemble.representation, allowed)
     best = int(np.argmax(log_dets))
@@ -245,12 +245,17 @@ class _Search:
             self._rows[0] = scale[:, None] * edge.rows
             tolerance = edge.floor
             slack = _ROUNDING_OF_ROWS * np.diagonal(L)
+        labels, room = np.empty((0, n_items), dtype=np.intp), np.empty(0, dtype=np.intp)
+        if constraint.at_most is not None:
+            labels, room = constraint.at_most.labels, constraint.at_most.room
         self._problem = branch_bound.Problem(
             read_only(tolerance * np.diagonal(L)),
             read_only(slack),
             read_only(constraint.costs),
             -1 if constraint.k is None else constraint.k,
             constraint.largest_cost(),
+            read_only(labels),
+            read_only(room),
         )
         size = 2 * n_items + 2
         self._nodes = branch_bound.OpenNodes(
@@ -273,6 +278,7 @@ class _Search:
             work=np.empty((2, numbers[3])),
             small=np.empty(n_items * n_items),
             members=np.empty(n_items, dtype=np.int64),
+            left=np.empty_like(room),
         )
         self.n_open = 1
         self.n_nodes = 0

@@ -12,7 +12,13 @@ from numpy.random import Generator
 from variegate._typing import FloatArray, IntArray, SubsetLike
 from variegate._validation import check_number
 from variegate.decoding.base import Constraint
-from variegate.decoding.size_search import Best, SizedWeights, SizeSearch, largest
+from variegate.decoding.size_search import (
+    Best,
+    SizedWeights,
+    SizeSearch,
+    labels_and_room,
+    largest,
+)
 from variegate.linalg.limits import REPEATED_ITEMS
 from variegate.linalg.representations import Representation
 from variegate.selection import Ensemble, Selection
@@ -50,8 +56,9 @@ class ExpectedF:
     number (unlike in MBR, where samples have ``k`` items too); ``k`` may exceed the
     rank of ``L``.  With a budget and costs that differ, every size is a knapsack: a
     price on costs bounds it, and branch and bound solves it where the bound is not
-    reached.  That nearly always proves the best set; a search that is cut short says so
-    in ``stop_reason``, with an upper bound for all sets.
+    reached.  So are several limits on labels; one alone needs no search.  That nearly
+    always proves the best set; a search that is cut short says so in ``stop_reason``,
+    with an upper bound for all sets.
 
     **Repetition.** The best set may hold several items that are alike, as a hedge
     against not knowing which of them is wanted, even if ``P`` of the set is zero.  With
@@ -120,6 +127,8 @@ def expected_f_score(
 def _how_good(best: Best, constraint: Constraint) -> str:
     of = "" if constraint.k is None else f" of {constraint.k} items"
     within = "" if constraint.budget is None else " within the budget"
+    if constraint.at_most is not None:
+        within += " and at_most" if within else " within at_most"
     if best.bound <= best.value:
         return f"expected F {best.value:.3g}, the largest of all subsets{of}{within}"
     return (
@@ -150,12 +159,15 @@ def without_copies(
     found: list[tuple[float, IntArray]] = []
     if constraint.k is None:
         found.append((search.weights.empty, starts[1]))
+    labels, room = labels_and_room(search.at_most, pool)
     problem = Problem(
         read_only(table),
         read_only(likeness),
         float(repetition),
         read_only(search.costs[pool]),
         float(search.budget),
+        read_only(labels),
+        read_only(room),
     )
     for start in starts:
         members = np.zeros(sizes[-1], dtype=np.int64)

@@ -37,7 +37,8 @@ class Greedy:
         self, ensemble: Ensemble, constraint: Constraint, generator: Generator
     ) -> Selection:
         kernel = ensemble.representation
-        if constraint.budget is None and isinstance(kernel, Factored):
+        is_counted = constraint.budget is None and constraint.at_most is None
+        if is_counted and isinstance(kernel, Factored):
             chosen, reason = _choose_from_factor(kernel, constraint.k)
         else:
             state = Residuals(kernel)

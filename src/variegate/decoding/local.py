@@ -235,4 +235,10 @@ class _Neighbourhood:
         feasible = np.asarray(self.constraint.affords(left + costs[items, None]))
         if self.constraint.k is not None:
             feasible[:, 0] = False
+        if (at_most := self.constraint.at_most) is not None:
+            is_open = at_most.used(self.members) < at_most.room
+            for labels in at_most.labels:
+                enters, leaves = labels[items, None], labels[self.members]
+                feasible[:, 1:] &= is_open[enters] | (enters == leaves)
+                feasible[:, 0] &= is_open[labels[items]]
         return feasible

@@ -48,10 +48,10 @@ class Relaxed:
     See ``rounded``.  Both ``x₁`` and ``x₂`` are rounded, and the best of the two
     subsets and of the empty one is the answer.
 
-    **Repair.** With ``k`` or a budget the guarantee is lost: the relaxation ignores
-    them.  Items of the rounded subset are taken greedily while they fit, and then
-    others.  Where that leads to fewer than ``k``, the ``k`` cheapest independent items
-    are the answer.
+    **Repair.** With a constraint the guarantee is lost: the relaxation ignores it.
+    Items of the rounded subset are taken greedily while they fit, and then others.
+    Where that leads to fewer than ``k``, the ``k`` cheapest independent items are the
+    answer.
 
     Takes ``O(N³)`` time for each step of the climb, and as much for all the rounding.
 
@@ -74,7 +74,7 @@ class Relaxed:
         check_count("max_iterations", self.max_iterations)
         kernel = _as_matrix(ensemble)
         members, reason = self._choose(kernel, ensemble.representation)
-        if constraint.k is not None or constraint.budget is not None:
+        if not constraint.is_free:
             members = _repaired(ensemble.representation, constraint, members)
             reason += ", then made it meet the constraint"
         return Selection(members, ensemble.log_prob(members), reason)

@@ -20,11 +20,21 @@ _SURELY_LEFT = 1e-8
 NO_GAIN = "no further item raises the probability"
 RANK_USED_UP = "the rank of L is used up"
 BUDGET_SPENT = "no further item fits the budget"
+LIMITS_REACHED = "no further item is within at_most"
 
 
 def all_chosen(k: int) -> str:
     """Say that ``k`` items were found."""
     return f"chose the {k} items that were asked for"
+
+
+def no_room(constraint: Constraint) -> str:
+    """Say why no further item may be added."""
+    if constraint.at_most is None:
+        return BUDGET_SPENT
+    if constraint.budget is None:
+        return LIMITS_REACHED
+    return f"{BUDGET_SPENT} and at_most"
 
 
 def score_for_cost(gain: FloatArray, constraint: Constraint) -> FloatArray:
@@ -77,7 +87,8 @@ class Residuals:
             score = np.where(allowed, score_for_cost(gain, constraint), -np.inf)
             best = score.max(initial=-np.inf)
             if best == -np.inf:
-                why = BUDGET_SPENT if (gain > -np.inf).any() else RANK_USED_UP
+                is_left = (gain > -np.inf).any()
+                why = no_room(constraint) if is_left else RANK_USED_UP
                 return nothing_left(len(self.chosen), k, why)
             item = int(np.argmax(score >= best - TIE))
             if k is None and gain[item] <= 0:
@@ -125,11 +136,15 @@ def cheapest(
     Independent rows are a matroid: taking the cheapest item that is independent of
     those before it, again and again, leads to the cheapest set of its size.  So where
     this set is above the budget, every set of ``k`` possible items is, and
-    ``why_fewer`` were found is raised.
+    ``why_fewer`` were found is raised.  With limits on labels the search takes items
+    beside which the rest fits, and may miss a set of possible items.
     """
     state = Residuals(kernel)
     while len(state.chosen) != constraint.k:
-        possible = np.flatnonzero(state.gain() > -np.inf)
+        is_possible = state.gain() > -np.inf
+        if constraint.at_most is not None:
+            is_possible &= constraint.leaves_room(state.chosen)
+        possible = np.flatnonzero(is_possible)
         if len(possible) == 0:
             break
         item = int(possible[np.argmin(constraint.costs[possible])])

@@ -1,8 +1,9 @@
 """The set with the largest sum of weights, where weights depend on its size.
 
 The weights are the shares of items in an expected F-score.  Of one size and without a
-budget, the best set is the items with the largest weights.  Most sizes are ruled out by
-bounds that follow from a few others.
+budget, the best set is the items with the largest weights, or with a limit on labels
+the items that are largest within it.  Most sizes are ruled out by bounds that follow
+from a few others.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from variegate._typing import BoolArray, FloatArray, IntArray
+from variegate.decoding.at_most import AtMost
 from variegate.decoding.base import Constraint
 from variegate.linalg.coins import bulk, law_of_heads, laws_without_one
 from variegate.linalg.cosine import chunks
@@ -120,22 +122,38 @@ class SizeSearch:
         total = np.cumsum(np.sort(self.costs))
         self.smallest = 0 if constraint.k is None else constraint.k
         self.largest = int(np.count_nonzero(constraint.affords(total)))
+        self.at_most = constraint.at_most
+        if self.at_most is not None:
+            self.largest = min(self.largest, self.at_most.largest_size())
         if constraint.k is not None:
             self.largest = constraint.k
         dearest = np.sort(self.costs)[len(self.costs) - self.largest :].sum()
         fits = bool(constraint.affords(dearest))
         #: Infinite where every set of an allowed size is within the budget.
         self.budget = np.inf if fits else constraint.largest_cost()
+        #: Whether the best set of a size needs a search, rather than the largest.
+        self.is_searched = not fits or (
+            self.at_most is not None and len(self.at_most.labels) > 1
+        )
+        if self.is_searched and fits:
+            self.budget = float(dearest) * 2.0
         # Every other set exceeds -1.
         value = weights.empty if self.smallest == 0 else -1.0
         self._best = Best(np.zeros(0, dtype=np.intp), value, value)
+        if constraint.k and self.at_most is not None:
+            # A search for the best set of this size may be cut short before the first.
+            found = self.at_most.cheapest(self.costs, constraint.k)
+            assert found is not None  # or the constraint would have been refused
+            found = np.sort(found)
+            value = weights.score(found)
+            self._best = Best(found, value, value)
         self._upper = np.full(self.largest + 1, np.inf)
         self._upper[: max(self.smallest, 1)] = -np.inf
         self._is_seen = np.zeros(self.largest + 1, dtype=bool)
 
     def run(self) -> Best:
         """Return the best feasible set."""
-        most = _BATCH if self.budget == np.inf else _BATCH_OF_SEARCHES
+        most = _BATCH_OF_SEARCHES if self.is_searched else _BATCH
         batch = int(np.clip(_MOST_WEIGHTS // max(len(self.costs), 1), 4, most))
         sizes = self._open()
         if len(sizes) > batch:
@@ -163,13 +181,13 @@ class SizeSearch:
         weights = self.weights.at(sizes)
         last = int(max(sizes[-1], self._open().max(initial=0)))
         self._is_seen[sizes] = True
-        if self.budget == np.inf:
-            curves = np.cumsum(_largest_first(weights, last), axis=1)
+        if not self.is_searched:
+            curves = np.cumsum(_largest_first(weights, last, self.at_most), axis=1)
             self._take_largest(sizes, weights, curves)
         else:
             prices = self._take_priced(sizes, weights)
             reduced = weights - prices[:, None] * self.costs
-            curves = np.cumsum(_largest_first(reduced, last), axis=1)
+            curves = np.cumsum(_largest_first(reduced, last, self.at_most), axis=1)
             curves += prices[:, None] * self.budget
         others = np.flatnonzero(~self._is_seen[: last + 1])[1:]
         if len(others):
@@ -183,14 +201,14 @@ class SizeSearch:
         values = curves[np.arange(len(sizes)), sizes - 1]
         self._upper[sizes] = values
         row = int(np.argmax(values >= values.max() * (1.0 - _EQUAL)))
-        members = largest(weights[row], int(sizes[row]))
+        members = largest(weights[row], int(sizes[row]), self.at_most)
         self._take(Best(members, float(values[row]), float(values[row])))
 
     def _take_priced(self, sizes: IntArray, weights: FloatArray) -> FloatArray:
         """Within a budget: the sets found by a price on costs; return the prices."""
         prices = np.zeros(len(sizes))
         for row, size in enumerate(sizes.tolist()):
-            found = priced(weights[row], self.costs, size, self.budget)
+            found = priced(weights[row], self.costs, size, self.budget, self.at_most)
             self._take(found)
             prices[row], self._upper[size] = found.price, found.bound
         return prices
@@ -220,37 +238,57 @@ class SizeSearch:
         if max_nodes <= 0:
             return False, 0
         weights = self.weights.at(np.array([size]))[0]
-        price = priced(weights, self.costs, size, self.budget).price
+        price = priced(weights, self.costs, size, self.budget, self.at_most).price
         order = np.argsort(price * self.costs - weights, kind="stable")
         places = np.empty(size, dtype=np.int64)
         floor = self._best.value
-        items = weights[order], self.costs[order]
+        labels, room = labels_and_room(self.at_most, order)
+        items = weights[order], self.costs[order], labels
         value, nodes = fill_knapsack(
-            *items, price, self.budget, floor, max_nodes, places
+            *items, room, price, self.budget, floor, max_nodes, places
         )
         if value > floor:
             self._best = Best(np.sort(order[places]), float(value), float(value))
         return nodes <= max_nodes, nodes
 
 
-def priced(weights: FloatArray, costs: FloatArray, size: int, budget: float) -> Best:
+def priced(
+    weights: FloatArray,
+    costs: FloatArray,
+    size: int,
+    budget: float,
+    at_most: AtMost | None = None,
+) -> Best:
     """Find the price at which the bound is lowest, and a feasible set on the way.
 
     For every price ``μ ≥ 0`` the best ``Σ w_i`` of ``a`` items within a budget ``b`` is
     at most ``μ b`` plus the ``a`` largest of ``w_i - μ c_i``.  This bound is a convex,
     piecewise linear function of the price; the lowest point of two of its pieces, one
-    rising and one falling, is tried until it is on the curve.
+    rising and one falling, is tried until it is on the curve.  The largest are those
+    within the tightest limit on labels; a set that breaks another one gives a bound and
+    is not chosen.
     """
-    members = largest(weights, size)
+    nothing = Best(np.zeros(0, dtype=np.intp), -1.0, -1.0)
+
+    def feasible(members: IntArray) -> bool:
+        if at_most is None:
+            return True
+        return bool((at_most.used(members) <= at_most.room).all())
+
+    members = largest(weights, size, at_most)
     value, cost = float(weights[members].sum()), float(costs[members].sum())
     if cost <= budget:
-        return Best(members, value, value)
-    best = np.sort(np.argsort(costs, kind="stable")[:size])
-    best_value = low_value = float(weights[best].sum())
-    low_cost, bound, best_price = float(costs[best].sum()), value, 0.0
+        found = Best(members, value, value) if feasible(members) else nothing
+        return found._replace(bound=value)
+    best = largest(-costs, size, at_most)
+    low_value, low_cost = float(weights[best].sum()), float(costs[best].sum())
+    if low_cost > budget:  # which no set of this size fits
+        return nothing
+    bound, best_price = value, 0.0
+    best, best_value = (best, low_value) if feasible(best) else nothing[:2]
     for _ in range(_MAX_STEPS):
         price = max((value - low_value) / (cost - low_cost), 0.0)
-        members = largest(weights - price * costs, size)
+        members = largest(weights - price * costs, size, at_most)
         new_value = float(weights[members].sum())
         new_cost = float(costs[members].sum())
         reached = new_value + price * (budget - new_cost)
@@ -259,7 +297,7 @@ def priced(weights: FloatArray, costs: FloatArray, size: int, budget: float) -> 
         line = low_value + price * (budget - low_cost)
         if new_cost <= budget:
             low_value, low_cost = new_value, new_cost
-            if new_value > best_value:
+            if new_value > best_value and feasible(members):
                 best, best_value = members, new_value
         else:
             value, cost = new_value, new_cost
@@ -268,8 +306,14 @@ def priced(weights: FloatArray, costs: FloatArray, size: int, budget: float) -> 
     return Best(best, best_value, max(bound, best_value), best_price)
 
 
-def largest(values: FloatArray, count: int) -> IntArray:
-    """Return the places of the largest values, sorted; of equal ones the first."""
+def largest(values: FloatArray, count: int, at_most: AtMost | None = None) -> IntArray:
+    """Return the places of the largest values, sorted; of equal ones the first.
+
+    With limits on labels, the largest within the tightest of them.
+    """
+    if at_most is not None:
+        order = np.argsort(-values, kind="stable")
+        return np.sort(at_most.tightest().first(order, count))
     if count in (0, len(values)):
         return np.arange(count)
     last = np.partition(values, len(values) - count)[len(values) - count]
@@ -279,8 +323,24 @@ def largest(values: FloatArray, count: int) -> IntArray:
     return np.sort(np.concatenate([sure, equal[: count - len(sure)]]))
 
 
-def _largest_first(values: FloatArray, count: int) -> FloatArray:
+def labels_and_room(
+    at_most: AtMost | None, items: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Return the limits on some items as compiled loops take them."""
+    if at_most is None:
+        return np.empty((0, len(items)), dtype=np.intp), np.empty(0, dtype=np.intp)
+    return np.ascontiguousarray(at_most.among(items).labels), at_most.room
+
+
+def _largest_first(
+    values: FloatArray, count: int, at_most: AtMost | None = None
+) -> FloatArray:
     """Return the largest of every row, in descending order."""
+    if at_most is not None:
+        tightest = at_most.tightest()
+        orders = np.argsort(-values, axis=1, kind="stable")
+        places = [tightest.first(order, count) for order in orders]
+        return np.take_along_axis(values, np.array(places), axis=1)
     n = values.shape[1]
     if count < n:
         values = np.partition(values, n - count, axis=1)[:, n - count :]

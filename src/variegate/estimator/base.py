@@ -111,6 +111,9 @@ class DPPEstimator(BaseEstimator):  # type: ignore[misc]
         k: int | None = None,
         budget: float | None = None,
         order: Literal["number", "importance"] = "number",
+        *,
+        at_most: Any = None,
+        per: Sequence[Any] | None = None,
     ) -> list[IntArray]:
         """Choose a subset of every ground set.
 
@@ -125,6 +128,11 @@ class DPPEstimator(BaseEstimator):  # type: ignore[misc]
         order : {"number", "importance"}, default="number"
             Items sorted by number, or the one of the highest quality first, next the
             one that adds most to it, and so on.
+        at_most : int or sequence of int, optional
+            Choose at most this many items with the same label.
+        per : list, optional
+            For each ground set, its ``per`` of :meth:`LEnsemble.decode`: one label for
+            every item, or a sequence of such arrays if ``at_most`` is one.
 
         Returns
         -------
@@ -135,6 +143,11 @@ class DPPEstimator(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"order must be 'number' or 'importance', got {order!r}")
         ground_sets = check_ground_sets(ground_sets)
         decoder = as_decoder(self.decoder)
+        if per is not None and len(per) != len(ground_sets):
+            raise ValueError(
+                f"per has labels of {len(per)} ground sets, but there are "
+                f"{len(ground_sets)}: give one array of labels for each"
+            )
         # The same numbers for every ground set: a choice does not depend on the others.
         seed = int(generator(self.random_state).integers(2**63))
         chosen = Subsets()
@@ -143,7 +156,10 @@ class DPPEstimator(BaseEstimator):  # type: ignore[misc]
             with naming(position):
                 ensemble = self._checked_ensemble(ground_set)
                 ensemble.n_together = len(ground_sets)
-                selection = ensemble.decode(decoder, k, budget, costs, seed)
+                labels = None if per is None else per[position]
+                selection = ensemble.decode(
+                    decoder, k, budget, costs, seed, at_most=at_most, per=labels
+                )
             if k is not None and len(selection) < k:
                 warnings.warn(
                     f"ground set {position}: {selection.stop_reason}",

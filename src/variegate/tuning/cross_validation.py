@@ -318,10 +318,15 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         k: int | None = None,
         budget: float | None = None,
         order: Literal["number", "importance"] = "number",
+        *,
+        at_most: Any = None,
+        per: Sequence[Any] | None = None,
     ) -> list[IntArray]:
         """Choose a subset of every ground set; see :meth:`LargeMarginDPP.predict`."""
         check_is_fitted(self, "best_model_")
-        return self.best_model_.predict(ground_sets, k, budget, order)
+        return self.best_model_.predict(
+            ground_sets, k, budget, order, at_most=at_most, per=per
+        )
 
     def score(self, ground_sets: Sequence[GroundSet], subsets: Sequence[Any]) -> float:
         """Return the mean F-score of the predictions."""

@@ -11,6 +11,9 @@ of which only positive terms count unless the number of items is given.  Residua
 shrink along a branch: without a given number, an item with ``T_ii ≤ 1`` is excluded
 below it.  Depth first, with an item before without it, so that one matrix a level is
 enough.
+
+With a limit on the items of each label, the items of a used up label are excluded
+below a node, and the first sum is bounded by the largest terms within each limit alone.
 """
 
 from __future__ import annotations
@@ -39,6 +42,8 @@ class Problem(NamedTuple):
     costs: FloatArray
     wanted: int  # the number of items, or -1
     budget: float
+    labels: IntArray  # (M, N), for each of M limits
+    room: IntArray  # (G,), the largest number of items of each label
 
 
 class OpenNodes(NamedTuple):
@@ -60,11 +65,21 @@ class Room(NamedTuple):
     work: FloatArray  # (2, at least N); the second row is LAPACK's workspace
     small: FloatArray  # (N²,)
     members: IntArray  # (N,)
+    left: IntArray  # (G,), the number of items of each label that still fit
+
+
+@njit(inline="always")
+def _count_left(problem: Any, path: Any, count: int, left: Any) -> None:
+    """Fill how many items of each label still fit beside those of a path."""
+    left[:] = problem.room
+    for row in range(len(problem.labels)):
+        for position in range(count):
+            left[problem.labels[row, path[position]]] -= 1
 
 
 @njit(inline="always")
 def _list_members(
-    T: Any, is_open: Any, problem: Any, spent: float, members: Any
+    T: Any, is_open: Any, problem: Any, spent: float, members: Any, left: Any
 ) -> int:
     """List the open items that may be taken, close the others, return how many."""
     size = 0
@@ -74,6 +89,8 @@ def _list_members(
         gone = T[item, item] <= problem.floor[item]
         useless = problem.wanted < 0 and T[item, item] <= 1.0
         dear = spent + problem.costs[item] > problem.budget
+        for row in range(len(problem.labels)):
+            gone = gone or left[problem.labels[row, item]] <= 0
         if gone or useless or dear:
             is_open[item] = False
         else:
@@ -116,6 +133,32 @@ def _bound_by_diagonal(
         keys[best] = -np.inf
         taken += 1
     return total
+
+
+@njit(inline="always")
+def _bound_by_limits(T: Any, problem: Any, room: Any, size: int, left: int) -> float:
+    """Return the same within each limit alone, the least; ``-inf`` if none fits."""
+    logs, members, least = room.work[0], room.members, np.inf
+    for row in range(len(problem.labels)):
+        labels, total, taken = problem.labels[row], 0.0, 0
+        for position in range(size):
+            item = members[position]
+            logs[position] = np.log(T[item, item] + problem.slack[item])
+        while taken != left:
+            best = 0
+            for position in range(1, size):
+                if logs[position] > logs[best]:
+                    best = position
+            if logs[best] == -np.inf or (left < 0 and logs[best] <= 0.0):
+                break
+            label = labels[members[best]]
+            if room.left[label] > 0:
+                room.left[label] -= 1
+                total += logs[best]
+                taken += 1
+            logs[best] = -np.inf
+        least = min(least, total if taken >= left else -np.inf)
+    return least
 
 
 @njit(inline="always")
@@ -270,11 +313,15 @@ def search(
         if left == 0:
             continue
         T = levels[count]
-        size = _list_members(T, nodes.undecided[top], problem, spent, members)
+        _count_left(problem, nodes.path[top], count, room.left)
+        size = _list_members(
+            T, nodes.undecided[top], problem, spent, members, room.left
+        )
         if size == 0 or size < left:
             continue
         affordable = problem.budget - spent
         bound = value + _bound_by_diagonal(T, problem, room, size, left, affordable)
+        bound = min(bound, value + _bound_by_limits(T, problem, room, size, left))
         if bound <= best_value + TIE:
             continue
         bound = min(bound, value + _bound_by_spectrum(T, problem, room, size, left))

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from variegate._typing import FloatArray
+from variegate._typing import FloatArray, IntArray
 from variegate.linalg.compiled import njit
 
 
@@ -14,6 +14,8 @@ from variegate.linalg.compiled import njit
 def fill_knapsack(
     weights: Any,
     costs: Any,
+    labels: Any,
+    room: Any,
     price: float,
     budget: float,
     floor: float,
@@ -25,7 +27,9 @@ def fill_knapsack(
     Items come in descending order of ``weights - price * costs``.  Whatever the price,
     no choice of ``m`` items from place ``j`` on within a budget of ``b`` has a larger
     sum than ``price * b`` and the reduced weights of the next ``m``: a bound in
-    constant time.  Depth first, with an item before without it.
+    constant time.  Depth first, with an item before without it.  ``room`` (G,) is the
+    largest number of items of each label, ``labels`` (M, N) those of the items for each
+    of M limits.
 
     Returns the best sum, ``floor`` if none is better, else ``chosen`` has the places;
     and the number of nodes, more than ``max_nodes`` if the search was cut short.
@@ -38,6 +42,7 @@ def fill_knapsack(
     picks = np.empty(count, dtype=np.int64)
     value, spent = np.empty(count + 1), np.empty(count + 1)
     value[0] = spent[0] = 0.0
+    unused = room.copy()
     best, taken, j, n_nodes = floor, 0, 0, 0
     while n_nodes <= max_nodes:
         n_nodes += 1
@@ -51,7 +56,12 @@ def fill_knapsack(
             bound = value[taken] + price * (budget - spent[taken])
             bound += sums[j + left] - sums[j]
             if bound > best + 1e-13 * abs(best):
-                if spent[taken] + costs[j] <= budget:
+                fits = spent[taken] + costs[j] <= budget
+                for row in range(len(labels)):
+                    fits = fits and unused[labels[row, j]] > 0
+                if fits:
+                    for row in range(len(labels)):
+                        unused[labels[row, j]] -= 1
                     picks[taken] = j
                     value[taken + 1] = value[taken] + weights[j]
                     spent[taken + 1] = spent[taken] + costs[j]
@@ -61,6 +71,8 @@ def fill_knapsack(
         if taken == 0:
             break
         taken -= 1
+        for row in range(len(labels)):
+            unused[labels[row, picks[taken]]] += 1
         j = picks[taken] + 1
     return best, n_nodes
 
@@ -84,6 +96,8 @@ class Problem(NamedTuple):
     repetition: float
     costs: FloatArray  # (N,)
     budget: float
+    labels: IntArray  # (M, N), for each of M limits
+    room: IntArray  # (G,), the largest number of items of each label
 
 
 @njit(cache=True, nogil=True)
@@ -120,16 +134,21 @@ def _best_addition(problem: Any, members: Any, count: int, skipped: int) -> Any:
     likeness, costs = problem.likeness, problem.costs
     most = np.empty(count)
     _fill_likeness(members, count, weights, likeness, most)
-    spent = 0.0
+    spent, left = 0.0, problem.room.copy()
     is_member = np.empty(len(weights), dtype=np.bool_)
     for j in range(len(weights)):
         is_member[j] = j == skipped
     for a in range(count):
         spent += costs[members[a]]
         is_member[members[a]] = True
+        for row in range(len(problem.labels)):
+            left[problem.labels[row, members[a]]] -= 1
     best, item = -np.inf, -1
     for j in range(len(weights)):
-        if is_member[j] or spent + costs[j] > problem.budget:
+        is_closed = is_member[j] or spent + costs[j] > problem.budget
+        for row in range(len(problem.labels)):
+            is_closed = is_closed or left[problem.labels[row, j]] <= 0
+        if is_closed:
             continue
         own, total = 0.0, 0.0
         for a in range(count):
