@@ -10,7 +10,7 @@ import click
 from benchmarks import BENCHMARKS, USUAL, load_benchmark
 from variegate.cli.app import run
 from variegate.cli.options import FOLDER
-from variegate.cli.output import say
+from variegate.cli.output import print_text
 from variegate.files.atomic import write_atomic
 
 
@@ -49,7 +49,7 @@ def app(names: tuple[str, ...], out: Path, quick: bool) -> None:
         write_atomic(out / f"{name}.json", json.dumps(rows, indent=1) + "\n")
         write_atomic(out / f"{name}.md", text + "\n")
         write_atomic(out / f"{name}.png", to_png(plot(rows)))
-        say(f"{name}\n\n{text}\n")
+        print_text(f"{name}\n\n{text}\n")
 
 
 if __name__ == "__main__":

@@ -91,9 +91,9 @@ def decoders(out):
         test = make_table(150, 50, random_state=200 + seed)
         vectors = np.array(test["embedding"].to_pylist())
         vectors /= np.linalg.norm(vectors, axis=1)[:, None]
-        groups = list(selector._groups(as_table(test), use_labels=True))
+        groups = list(selector._read_groups(as_table(test), use_labels=True))
         for (name, k), rows in found.items():
-            way = replace(selector._chooser(k=k), decoder=ways[name])
+            way = replace(selector._make_chooser(k=k), decoder=ways[name])
             way(groups[0])
             for group in groups:
                 started = time.perf_counter()

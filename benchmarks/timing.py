@@ -137,7 +137,10 @@ def forget_peak() -> bool:
 
 def output_of(code: str) -> str:
     """Return what Python code prints in a process that ends with this one."""
-    first = f"from variegate._processes import end_with; end_with({os.getpid()})"
+    first = (
+        "from variegate._processes import exit_when_parent_dies\n"
+        f"exit_when_parent_dies({os.getpid()})"
+    )
     return subprocess.run(
         [sys.executable, "-c", f"{first}\n{code}"],
         capture_output=True,

@@ -25,7 +25,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from variegate._random import generator
+from variegate._random import as_generator
 from variegate.video.picture import N_BINS
 from variegate.video.reading import require_cv2
 
@@ -124,7 +124,7 @@ def write_sample_video(
     """
     file = Path(path)
     _check(file, size, rate, n_scenes)
-    rng = generator(random_state)
+    rng = as_generator(random_state)
     scenes = _timetable(duration, rate, n_scenes, rng)
     require_cv2()
     import cv2

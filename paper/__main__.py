@@ -14,7 +14,7 @@ import click
 
 from variegate.cli.app import run
 from variegate.cli.options import FOLDER, Parsed
-from variegate.cli.output import Interrupted, say
+from variegate.cli.output import Interrupted, print_text
 from variegate.cli.progress import show_progress
 from variegate.cli.rouge import rouge, score_files
 
@@ -113,8 +113,8 @@ def _run(
         except KeyboardInterrupt:
             raise Interrupted("the same command goes on where it stopped") from None
     claims = [(claim.paper, claim.measured, claim.holds) for claim in outcome.claims]
-    say(ruled_columns(outcome.claims_header, claims, widths=(36, 48, 14)))
-    say("written: " + ", ".join(str(path) for path in outcome.files), err=True)
+    print_text(ruled_columns(outcome.claims_header, claims, widths=(36, 48, 14)))
+    print_text("written: " + ", ".join(str(path) for path in outcome.files), err=True)
 
 
 def _command_line(

@@ -23,13 +23,13 @@ from joblib import delayed
 from threadpoolctl import threadpool_limits
 
 from paper.text_tables import markdown_table
-from variegate._processes import in_processes
+from variegate._processes import parallel_processes
 from variegate._progress import Progress
 from variegate._version import __version__
 from variegate.files.atomic import write_atomic
 from variegate.files.run_store import RunStore
 from variegate.report.figures import to_png
-from variegate.report.page import environment
+from variegate.report.page import template_environment
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -192,7 +192,7 @@ def run_pieces(
         if progress is not None:
             progress("fitting", len(store), len(pieces))
         missing = [piece for piece in pieces if store.get(_key(piece)) is None]
-        finished = in_processes(jobs, return_as="generator_unordered")(
+        finished = parallel_processes(jobs, return_as="generator_unordered")(
             delayed(_compute_piece)(compute, piece) for piece in missing
         )
         for piece, result in finished:
@@ -228,7 +228,7 @@ def _compute_piece(
 
 def load_template(name: str) -> Template:
     """Return the template of a report."""
-    templates = environment(_TEMPLATES, autoescape=False, extra="cli")
+    templates = template_environment(_TEMPLATES, autoescape=False, extra="cli")
     templates.filters |= {"interval": interval, "mean": _mean, "numbers": _numbers}
     return templates.get_template(name)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from variegate.report.terminal import columns
+from variegate.report.terminal import align_columns
 
 __all__ = ["markdown_table", "ruled_columns"]
 
@@ -32,4 +32,4 @@ def ruled_columns(
     for row in (header, *rows):
         cells = zip(row, widths, strict=True)
         lines += [["\n".join(textwrap.wrap(*cell)) for cell in cells], rule]
-    return columns(lines)
+    return align_columns(lines)

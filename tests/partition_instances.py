@@ -9,7 +9,7 @@ import numpy as np
 
 import variegate as vg
 from variegate.partitions import PairPartitions
-from variegate.partitions.engine import add_up, bundles
+from variegate.partitions.engine import split_into_bundles, sum_bundle
 
 
 def pairs_of(n_sets=60, seed=0):
@@ -54,7 +54,7 @@ class Threads:
     def tree_sum(self, function, items, add):
         level = self._shuffled(function, items)
         while len(level) > 1:
-            level = [add_up(add, bundle) for bundle in bundles(level)]
+            level = [sum_bundle(add, bundle) for bundle in split_into_bundles(level)]
         return level[0]
 
 

@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from variegate.cli import progress
 from variegate.cli.app import run
-from variegate.report.wording import shortened
+from variegate.report.wording import shorten_middle
 from variegate.video import (
     Candidate,
     Keyframe,
@@ -656,7 +656,7 @@ def test_progress_without_a_duration_and_in_a_narrow_terminal(
     monkeypatch.setattr(progress, "PATIENCE", -1.0)
     for width in (90, 50):
         drawn = watch(width)
-        label = shortened("x" * 40, 30)
+        label = shorten_middle("x" * 40, 30)
         with progress.show_progress(label, progress.video_note()) as show:
             show("reading", 65.0, 0.0)
         line = drawn(capsys.readouterr().err)[0]

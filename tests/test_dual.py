@@ -614,7 +614,7 @@ def test_ensemble_of_a_large_set_is_held_as_a_factor(kernel):
     kernel_, parameters = model.kernel_, model.kernel_parameters_
     S = kernel_.value(kernel_.prepare(sets[0]), parameters)
     u = sets[0].quality @ model.theta_ + model.intercept_
-    dense = vg.LEnsemble._of(Dense(S, u))
+    dense = vg.LEnsemble._from_representation(Dense(S, u))
     np.testing.assert_allclose(ensemble.marginals(), dense.marginals(), atol=1e-9)
     assert ensemble.log_prob(subsets[0]) == pytest.approx(
         dense.log_prob(subsets[0]), rel=1e-8
@@ -633,7 +633,7 @@ def test_wide_qualities_of_a_large_set():
     ensemble = model.ensemble(ground_set)
     assert isinstance(ensemble.representation, Factored)
     S = vg.Linear().matrix(ground_set)
-    expected = vg.LEnsemble._of(Dense(S, u)).marginals()
+    expected = vg.LEnsemble._from_representation(Dense(S, u)).marginals()
     np.testing.assert_allclose(ensemble.marginals(), expected, rtol=1e-6, atol=1e-12)
     # Where it is not, rows of unit length and the qualities keep the digits.
     model.intercept_ = 40.0

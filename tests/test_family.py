@@ -14,7 +14,7 @@ from variegate.files.schema import SchemaError
 from variegate.learning.problem import SharedExamples
 from variegate.solvers import MiniBatch
 from variegate.tuning import OmegaFamily
-from variegate.tuning.family import as_omegas, outwards
+from variegate.tuning.family import check_omegas, order_outwards
 
 OMEGAS = (0.25, 1.0, 4.0, 16.0)
 
@@ -62,8 +62,8 @@ def test_fits_go_outwards_from_the_neighbour(data, monkeypatch):
 
 
 def test_the_nearest_to_one_comes_first():
-    assert outwards((4.0, 0.5, 16.0)) == (0.5, [[], [4.0, 16.0]])
-    assert outwards((0.1, 0.2)) == (0.2, [[0.1], []])
+    assert order_outwards((4.0, 0.5, 16.0)) == (0.5, [[], [4.0, 16.0]])
+    assert order_outwards((0.1, 0.2)) == (0.2, [[0.1], []])
 
 
 def test_settings_are_those_of_the_estimator(family):
@@ -147,7 +147,7 @@ def test_omega_by_default_and_out_of_range(family):
 @pytest.mark.parametrize("omega", [0.0, -1.0, np.nan, np.inf, "1", [], [[1.0]], None])
 def test_omegas_that_cannot_be(omega):
     with pytest.raises(ValueError, match="omega must be one or more positive numbers"):
-        as_omegas(omega)
+        check_omegas(omega)
 
 
 def test_kept_as_plain_values(family, data):
@@ -176,7 +176,7 @@ def test_applications_register_how_their_files_are_read(tmp_path, monkeypatch):
     model_files.write_document({"type": "mine", "answer": 42}, tmp_path / "m.json")
     with pytest.raises(ModelFileError, match="unknown type of model 'mine'; known are"):
         vg.load(tmp_path / "m.json")
-    model_files.register("mine", lambda document, kernels: document["answer"])
+    model_files.register_reader("mine", lambda document, kernels: document["answer"])
     assert vg.load(tmp_path / "m.json") == 42
 
 

@@ -9,7 +9,7 @@ import pytest
 from matplotlib import font_manager
 
 from variegate.report import figures
-from variegate.report.figures import as_svg, families_for, new_figure, to_png
+from variegate.report.figures import as_svg, find_font_families, new_figure, to_png
 
 #: Of a script that no font can have: it is private.
 UNKNOWN = "\U0010ff00\U0010ff01"
@@ -43,12 +43,12 @@ def labelled(text):
 
 def test_fonts_that_have_the_characters_are_added():
     character = only_elsewhere()
-    families, lacking = families_for(frozenset({"a", "ω", character}))
+    families, lacking = find_font_families(frozenset({"a", "ω", character}))
     assert families[0] == "DejaVu Sans"
     assert len(families) == 2
     assert character in charmap(families[1])
     assert lacking == frozenset()
-    assert families_for(frozenset("aω")) == (("DejaVu Sans",), frozenset())
+    assert find_font_families(frozenset("aω")) == (("DejaVu Sans",), frozenset())
 
 
 def test_what_another_font_has_is_drawn(caplog):

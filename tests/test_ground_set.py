@@ -9,8 +9,8 @@ from variegate.ground_set import (
     GroundSetError,
     check_ground_sets,
     check_subsets,
-    naming,
-    renumbering,
+    map_positions_in_errors,
+    name_position_in_errors,
 )
 from variegate.learning.parameters import InfeasibleError
 from variegate.subsets import as_members
@@ -171,7 +171,13 @@ def test_an_error_knows_its_place():
 
 def test_places_among_some_are_places_among_all():
     error = InfeasibleError(1, "too large")
-    with pytest.raises(InfeasibleError, match="set 9: too large"), renumbering([4, 9]):
+    with (
+        pytest.raises(InfeasibleError, match="set 9: too large"),
+        map_positions_in_errors([4, 9]),
+    ):
         raise error
-    with pytest.raises(InfeasibleError, match=r"^ground set 3: too"), naming(3):
+    with (
+        pytest.raises(InfeasibleError, match=r"^ground set 3: too"),
+        name_position_in_errors(3),
+    ):
         raise error

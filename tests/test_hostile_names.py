@@ -9,7 +9,7 @@ import pytest
 from sample_video import write_sample_video
 
 from table_instances import caller, small_table, succeeds, with_column
-from variegate.cli.output import echo_json
+from variegate.cli.output import print_json
 from variegate.tables import write_table
 
 #: Markup that runs something where it is not escaped, within text and attributes.
@@ -207,7 +207,7 @@ def test_nothing_in_an_error_commands_a_terminal(terminal):
 def test_json_on_a_terminal_has_every_character(capsys, monkeypatch):
     everything = {"".join(map(chr, range(0x250))): [1.5, None, "é\u2028"]}
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
-    echo_json(everything)
+    print_json(everything)
     text = capsys.readouterr().out
     assert OBEYED.findall(text) == []
     assert json.loads(text) == everything

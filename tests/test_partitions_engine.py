@@ -15,7 +15,12 @@ from variegate.partitions import (
     Threads,
     UnreadablePartitionError,
 )
-from variegate.partitions.engine import FAN_IN, add_in_tree, add_up, bundles
+from variegate.partitions.engine import (
+    FAN_IN,
+    split_into_bundles,
+    sum_bundle,
+    tree_reduce,
+)
 
 
 def listed(tmp_path, content=b"abc"):
@@ -77,8 +82,8 @@ def test_summands_that_come_one_by_one_are_added_as_level_by_level(n):
     leaves = [(str(k),) for k in range(n)]
     level = leaves
     while len(level) > 1:
-        level = [add_up(nest, b) for b in bundles(level)]
-    assert add_in_tree(nest, iter(leaves)) == level[0]
+        level = [sum_bundle(nest, b) for b in split_into_bundles(level)]
+    assert tree_reduce(nest, iter(leaves)) == level[0]
 
 
 def nest(left, right):
@@ -87,27 +92,31 @@ def nest(left, right):
 
 @given(st.lists(st.integers(-(10**9), 10**9), min_size=1, max_size=300))
 def test_the_tree_adds_everything_once(numbers):
-    assert add_in_tree(lambda a, b: a + b, numbers) == sum(numbers)
+    assert tree_reduce(lambda a, b: a + b, numbers) == sum(numbers)
 
 
 def test_eight_neighbours_at_a_time():
     assert FAN_IN == 8
-    assert add_in_tree(join, list("abc")) == "a+b+c"
+    assert tree_reduce(join, list("abc")) == "a+b+c"
     parts = [chr(97 + k) for k in range(17)]
-    assert list(map("".join, bundles("".join(parts)))) == ["abcdefgh", "ijklmnop", "q"]
+    assert list(map("".join, split_into_bundles("".join(parts)))) == [
+        "abcdefgh",
+        "ijklmnop",
+        "q",
+    ]
 
 
 def test_the_order_matters_and_is_kept():
     # 1e16 + 1 - 1e16 loses the one; the tree adds the first eight before the others.
     numbers = [1e16] + [1.0] * 7 + [-1e16] + [1.0] * 7
-    left = add_up(lambda a, b: a + b, numbers[:8])
-    right = add_up(lambda a, b: a + b, numbers[8:])
-    assert add_in_tree(lambda a, b: a + b, numbers) == left + right
+    left = sum_bundle(lambda a, b: a + b, numbers[:8])
+    right = sum_bundle(lambda a, b: a + b, numbers[8:])
+    assert tree_reduce(lambda a, b: a + b, numbers) == left + right
 
 
 def test_nothing_cannot_be_added_up():
     with pytest.raises(ValueError, match="there is nothing to add up"):
-        add_in_tree(lambda a, b: a + b, [])
+        tree_reduce(lambda a, b: a + b, [])
 
 
 # The serial engine ------------------------------------------------------------------
@@ -133,7 +142,7 @@ def test_results_come_in_order_one_at_a_time():
 )
 def test_sums_follow_the_tree(engine):
     items = [0.1 * 3.0**k for k in range(100)]
-    expected = add_in_tree(lambda a, b: a + b, [1 / x for x in items])
+    expected = tree_reduce(lambda a, b: a + b, [1 / x for x in items])
     assert engine.tree_sum(lambda x: 1 / x, items, lambda a, b: a + b) == expected
 
 

@@ -23,7 +23,7 @@ from variegate.partitions import (
     PartitionedExamples,
     Serial,
 )
-from variegate.partitions.examples import _head, _look
+from variegate.partitions.examples import _first_examples, _read_rows_for_kernel
 from variegate.partitions.problem import PartitionedProblem
 from variegate.solvers import MiniBatch, Stop
 
@@ -70,7 +70,7 @@ def test_a_kernel_is_settled_as_it_is_by_a_list(kernel, pairs, source, monkeypat
     monkeypatch.setattr("variegate.kernels.multiple.MEDIAN_SETS", 13)
     monkeypatch.setattr("variegate.kernels.features.POOLED_ITEMS", 50)
     expected = clone(kernel).fit(lists(pairs)[0]).get_state()
-    there = PartitionedExamples(source).settle(clone(kernel))
+    there = PartitionedExamples(source).fit_kernel(clone(kernel))
     assert there.get_state() == expected
 
 
@@ -80,7 +80,7 @@ def test_no_more_is_brought_here_than_is_looked_at(pairs, source, monkeypatch):
     examples = PartitionedExamples(source)
     looks = kernel.looks_at(examples.survey.sizes)
     assert sum(map(len, looks.values())) == 20
-    known = examples._looked_at(looks)
+    known = examples._read_what_kernel_needs(looks)
     assert isinstance(known, KnownInPart)
     assert sorted(known.known) == sorted(looks)
     assert len(known) == len(pairs)
@@ -104,7 +104,7 @@ class Odd(vg.Kernel):
 
 def test_a_kernel_of_your_own_must_say_what_it_looks_at(source):
     with pytest.raises(ValueError, match=r"Odd settles itself .* looks_at\(sizes\)"):
-        PartitionedExamples(source).settle(Odd())
+        PartitionedExamples(source).fit_kernel(Odd())
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
@@ -354,8 +354,8 @@ class OneBlock:
 def test_what_is_brought_here_does_not_hold_the_rest_of_its_file(rows):
     reader = OneBlock()
     partition = Partition("somewhere", 0, 0)
-    looked = _look(reader, (partition, {3: rows, 7: rows}))
-    heads = [example.ground_set for example in _head(reader, partition)]
+    looked = _read_rows_for_kernel(reader, (partition, {3: rows, 7: rows}))
+    heads = [example.ground_set for example in _first_examples(reader, partition)]
     for ground_set in heads if rows is not None else (*looked, *heads):
         assert not np.shares_memory(ground_set.quality, reader.rows)
     some = np.arange(6) if rows is None else rows

@@ -9,7 +9,7 @@ import pytest
 from variegate.report import page
 from variegate.report.figures import new_figure
 from variegate.report.page import Cell, Row, render, render_markdown
-from variegate.report.terminal import columns
+from variegate.report.terminal import align_columns
 
 NASTY = "<script>x</script> & \"q\" 'a' | *b* \x07\ud83d"
 ESCAPED = (
@@ -56,13 +56,13 @@ def pieces(tmp_path):
     }
 
     def rendered(function, template):
-        environment = page.environment("pieces", autoescape=function is render)
+        environment = page.template_environment("pieces", autoescape=function is render)
         environment.loader.searchpath.insert(0, str(tmp_path))
         return function("pieces", template, **facts)
 
-    page.environment.cache_clear()
+    page.template_environment.cache_clear()
     yield rendered
-    page.environment.cache_clear()
+    page.template_environment.cache_clear()
 
 
 @pytest.mark.parametrize("room", ["tables", "text", "video"])
@@ -108,7 +108,7 @@ def test_a_template_needs_all_its_facts():
 
 @pytest.mark.parametrize("room", ["tables", "text", "video"])
 def test_what_to_install_for_pages(room, monkeypatch):
-    page.environment.cache_clear()
+    page.template_environment.cache_clear()
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(ImportError, match=rf"pip install 'variegate\[{room}\]'"):
         render(room, "page.html", title="a", facts={})
@@ -118,7 +118,7 @@ def test_what_to_install_for_tables_on_a_terminal(monkeypatch):
     for name in ("rich", "rich.console", "rich.table", "rich.text"):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ImportError, match=r"pip install 'variegate\[cli\]'"):
-        columns([("a", "b")])
+        align_columns([("a", "b")])
 
 
 def test_templates_and_the_style_sheet_are_in_the_package():
@@ -136,10 +136,10 @@ def test_columns_are_plain_text_whatever_the_terminal(monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "10")
     rows = [("name", "n", "what"), ("種類", "1,000", "[b]a :smile:[/b]"), ("", "5", "")]
-    assert columns(rows, numbers=[1], indent=2).splitlines() == [
+    assert align_columns(rows, numbers=[1], indent=2).splitlines() == [
         "  name      n  what",
         "  種類  1,000  [b]a :smile:[/b]",
         "            5",
     ]
-    assert columns([]) == ""
-    assert columns([("x" * 500, "y")]) == "x" * 500 + "  y"
+    assert align_columns([]) == ""
+    assert align_columns([("x" * 500, "y")]) == "x" * 500 + "  y"

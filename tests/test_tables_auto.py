@@ -120,19 +120,21 @@ def test_kinds_are_taken_where_they_are_the_truth(kinds):
 
 def test_new_kinds_go_to_the_second_model(kinds):
     other = editor(20, seed=4, kinds=range(4, 8))
-    groups = list(kinds._groups(as_table(other), kinds._columns_for(True, False)))
+    groups = list(
+        kinds._read_groups(as_table(other), kinds._required_columns(True, False))
+    )
     way = kinds.policy_.fallback.chooser(seed=kinds.seed_)
-    chooser = kinds._chooser()
+    chooser = kinds._make_chooser()
     for group in groups:
         assert not kinds.policy_.is_familiar(group.ground_set)
         np.testing.assert_array_equal(chooser(group).order, way(group).order)
-    columns = kinds._columns_for(False, False)
-    known = next(iter(kinds._groups(as_table(editor(2, seed=5)), columns)))
+    columns = kinds._required_columns(False, False)
+    known = next(iter(kinds._read_groups(as_table(editor(2, seed=5)), columns)))
     usual = replace(kinds.policy_, fallback=None).chooser(seed=kinds.seed_)
     np.testing.assert_array_equal(chooser(known).order, usual(known).order)
     # What is asked for holds there too.
-    assert len(kinds._chooser(k=3)(groups[0]).order) == 3
-    kinds._chooser(omega=16.0)(groups[0])
+    assert len(kinds._make_chooser(k=3)(groups[0]).order) == 3
+    kinds._make_chooser(omega=16.0)(groups[0])
 
 
 def test_a_regression_is_taken_where_it_is_the_truth(regression):

@@ -12,7 +12,7 @@ from variegate.decoding import DECODERS, as_decoder
 from variegate.decoding.residuals import ranked
 from variegate.ground_set import GroundSetError
 from variegate.tables import TableError, choosing
-from variegate.tables.choosing import ByMethod, ByModel, choose
+from variegate.tables.choosing import ByMethod, ByModel, choose_from_groups
 from variegate.tables.encoded import Group
 
 
@@ -179,9 +179,9 @@ def test_a_budget_needs_costs(model):
     with pytest.raises(
         TableError, match="group 'g0': a budget needs a column of costs"
     ):
-        choose(Listed([group]), chooser)
+        choose_from_groups(Listed([group]), chooser)
     with pytest.raises(TableError, match="a budget needs a column of costs"):
-        choose(Listed([group]), ByMethod("dpp", budget=1.0))
+        choose_from_groups(Listed([group]), ByMethod("dpp", budget=1.0))
 
 
 def test_of_a_large_group_the_best_rows_are_looked_at(model, monkeypatch):
@@ -222,9 +222,9 @@ def test_a_large_group_of_several_blocks(monkeypatch):
 @pytest.mark.parametrize("n_jobs", [1, 2, 5])
 def test_a_choice_depends_on_its_group_alone(model, groups, n_jobs):
     chooser = ByModel(model, as_decoder(vg.decoding.MBR(n_samples=20)), seed=1)
-    together = choose(Listed(groups), chooser, n_jobs)
+    together = choose_from_groups(Listed(groups), chooser, n_jobs)
     for group in groups:
-        alone = choose(Listed([group]), chooser)
+        alone = choose_from_groups(Listed([group]), chooser)
         for field in ("selected", "rank", "probability"):
             np.testing.assert_array_equal(
                 getattr(together, field)[group.rows], getattr(alone, field)[group.rows]
@@ -234,7 +234,9 @@ def test_a_choice_depends_on_its_group_alone(model, groups, n_jobs):
 def test_choices_by_row(model, groups):
     chooser = ByModel(model, as_decoder("greedy"), k=3)
     steps = []
-    choices = choose(Listed(groups), chooser, 2, lambda *step: steps.append(step))
+    choices = choose_from_groups(
+        Listed(groups), chooser, 2, lambda *step: steps.append(step)
+    )
     assert steps == [("choosing", done, 5) for done in range(1, 6)]
     np.testing.assert_array_equal(choices.selected, choices.rank > 0)
     for group in groups:
@@ -259,7 +261,7 @@ def test_an_error_names_the_group(groups, n_jobs, error):
         return ByMethod("top", 1)(group)
 
     with pytest.raises(TableError, match=r"^group 'g2': it is broken"):
-        choose(Listed(groups), fail_on_third, n_jobs)
+        choose_from_groups(Listed(groups), fail_on_third, n_jobs)
 
 
 # By a method ----------------------------------------------------------------------
@@ -268,7 +270,9 @@ def test_an_error_names_the_group(groups, n_jobs, error):
 @pytest.mark.parametrize("method", sorted(METHODS))
 @pytest.mark.parametrize("k", [1, 2, 4])
 def test_a_method_chooses_as_select_does(groups, method, k):
-    choices = choose(Listed(groups), ByMethod(method, k, trade_off=0.3, seed=7))
+    choices = choose_from_groups(
+        Listed(groups), ByMethod(method, k, trade_off=0.3, seed=7)
+    )
     assert choices.probability is None
     assert choices.endings == []
     for group in groups:

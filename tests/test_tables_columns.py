@@ -2,7 +2,7 @@ import pyarrow as pa
 import pytest
 
 from variegate.tables import Columns, TableError
-from variegate.tables.columns import is_number, is_vector, nearest
+from variegate.tables.columns import is_number, is_vector, suggest_name
 
 SCHEMA = pa.schema(
     [
@@ -49,7 +49,7 @@ def test_what_is_no_name_is_refused(given, message):
 
 def test_updated_replaces_what_is_given():
     columns = Columns(group="a", label="b", quality=("c",))
-    changed = columns.updated({"group": "d", "label": None, "quality": ["e", "f"]})
+    changed = columns.with_roles({"group": "d", "label": None, "quality": ["e", "f"]})
     assert changed == Columns(group="d", label="b", quality=("e", "f"))
     assert columns.group == "a"
 
@@ -289,6 +289,6 @@ def test_what_is_a_number_and_what_a_vector(kind, number, vector):
 
 
 def test_nearest():
-    assert nearest("qery", ["query", "kind"]) == " (did you mean 'query'?)"
-    assert nearest("xyz", ["query", "kind"]) == ""
-    assert nearest("QUERY", ["Query"]) == " (did you mean 'Query'?)"
+    assert suggest_name("qery", ["query", "kind"]) == " (did you mean 'query'?)"
+    assert suggest_name("xyz", ["query", "kind"]) == ""
+    assert suggest_name("QUERY", ["Query"]) == " (did you mean 'Query'?)"

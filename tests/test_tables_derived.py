@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from table_instances import caller, fails, succeeds, with_column
 from variegate.files.models import ModelFileError
-from variegate.report.wording import gathered, runs
+from variegate.report.wording import abbreviate_runs, find_numbered_runs
 from variegate.tables import (
     Columns,
     TableError,
@@ -21,7 +21,7 @@ from variegate.tables import (
     select_untrained,
     write_table,
 )
-from variegate.tables.derived import date_of, days_of
+from variegate.tables.derived import days_from_iso, iso_from_days
 
 SIZE = 12
 BASE = {"group": "query", "label": "chosen", "omega": 1.0, "kernel": "linear"}
@@ -262,7 +262,7 @@ def test_times_say_that_ages_can_be_asked_for(dated):
 @given(st.datetimes(timezones=st.just(UTC)))
 def test_days_and_dates_are_the_same(instant):
     # To a microsecond or two thousand years from now, where doubles end.
-    there = datetime.fromisoformat(date_of(days_of(instant.isoformat())))
+    there = datetime.fromisoformat(iso_from_days(days_from_iso(instant.isoformat())))
     assert abs((there - instant).total_seconds()) < 1e-3
 
 
@@ -284,12 +284,14 @@ def test_days_and_dates_are_the_same(instant):
     ],
 )
 def test_numbered_names_are_gathered(names, expected):
-    assert gathered(names) == expected
+    assert abbreviate_runs(names) == expected
 
 
 @given(st.lists(st.text(alphabet="ab12", max_size=4), max_size=12))
 def test_runs_have_every_name_once(names):
-    places = [place for first, end in runs(names) for place in range(first, end)]
+    places = [
+        place for first, end in find_numbered_runs(names) for place in range(first, end)
+    ]
     assert places == list(range(len(names)))
 
 

@@ -13,7 +13,7 @@ from variegate.tables import Columns, TableError, TableFile
 from variegate.tables.cells import Cells
 from variegate.tables.encoding import MAX_LEVELS
 from variegate.tables.groups import Groups
-from variegate.tables.survey import learn_encoding, survey
+from variegate.tables.survey import learn_encoding, survey_table
 from variegate.tables.table import MemoryTable
 
 NAN = float("nan")
@@ -34,7 +34,7 @@ def learned(table, **columns):
     """Return an encoding and the records of the table that it is learned from."""
     table = table if isinstance(table, TableFile) else MemoryTable(table)
     resolved = Columns.of(**columns).resolve(table.schema, is_untyped=table.is_untyped)
-    found = survey(table, resolved)
+    found = survey_table(table, resolved)
     encoding = learn_encoding(found)
     (group,) = Groups(found, encoding)
     return encoding, group
@@ -44,7 +44,7 @@ def encoded(table, encoding, **columns):
     """Return another table, encoded by what was learned before."""
     table = MemoryTable(table)
     resolved = Columns.of(**columns).resolve(table.schema)
-    (group,) = Groups(survey(table, resolved), encoding)
+    (group,) = Groups(survey_table(table, resolved), encoding)
     return group, group.unknown
 
 

@@ -14,7 +14,7 @@ from variegate.tables.evaluation import (
     WANTED_ROWS,
     DiversityJudge,
     Evaluation,
-    evaluate,
+    evaluate_choosers,
 )
 from variegate.tables.table import MemoryTable
 from variegate.tuning.held_out import scores_of
@@ -66,7 +66,7 @@ def sets(numbers):
 @pytest.mark.parametrize("n_jobs", [1, 3])
 def test_scores_from_first_principles(n_jobs):
     ways = {"nothing": nothing, "first": first, "everything": everything}
-    found = evaluate(iter(GROUPS), ways, n_jobs)
+    found = evaluate_choosers(iter(GROUPS), ways, n_jobs)
     assert found.n_groups == 5
     assert found.wanted_size == (2 + 0 + 1 + 5 + 1) / 5
     assert list(found.scores) == list(ways)
@@ -91,10 +91,10 @@ def test_nothing_chosen_and_nothing_wanted_is_right():
 
 def test_there_must_be_groups_and_labels():
     with pytest.raises(TableError, match="there are no groups to evaluate on"):
-        evaluate([], {"first": first})
+        evaluate_choosers([], {"first": first})
     group = Group("q", 0, np.arange(1), np.zeros((1, 1)), {}, None, None, None)
     with pytest.raises(TableError, match="group 'q': there are no labels to compare"):
-        evaluate([group], {"first": first})
+        evaluate_choosers([group], {"first": first})
 
 
 # Intervals ------------------------------------------------------------------------
@@ -161,7 +161,7 @@ WAYS = {"nothing": nothing, "first": first, "everything": everything}
 
 
 def test_counts_and_scores_over_all_rows_by_hand():
-    found = evaluate(GROUPS, WAYS)
+    found = evaluate_choosers(GROUPS, WAYS)
     over_rows = found.over_rows()
     n_wanted = sum(len(group.wanted()) for group in GROUPS)
     for name, way in WAYS.items():
@@ -245,7 +245,7 @@ def test_diversity_pair_by_pair(n_blocks, monkeypatch):
 
 
 def test_diversities_are_means_over_groups_and_rows():
-    found = evaluate(GROUPS, WAYS, diversity=DiversityJudge())
+    found = evaluate_choosers(GROUPS, WAYS, diversity=DiversityJudge())
     assert list(found.diversity) == [*WAYS, WANTED_ROWS]
     diversities = found.diversities()
     choosing = WAYS | {WANTED_ROWS: lambda group: Choice(group.wanted(), None)}
@@ -263,7 +263,7 @@ def test_diversities_are_means_over_groups_and_rows():
         n_chosen = sum(len(way(group).order) for group in GROUPS)
         share = copies.sum() / n_chosen if n_chosen else np.nan
         assert diversities[name]["copies"].mean == pytest.approx(share, nan_ok=True)
-    assert evaluate(GROUPS, WAYS).diversities() == {}
+    assert evaluate_choosers(GROUPS, WAYS).diversities() == {}
 
 
 @pytest.mark.parametrize("is_mixed", [False, True])
@@ -278,7 +278,9 @@ def test_kinds_that_are_covered(table, is_mixed):
     found = kinds.evaluate(table, methods=["mmr"], k=2)
     choices = kinds.choose(table)
     of_row = kinds.kinds(table).kind
-    groups = list(kinds._groups(MemoryTable(table), kinds._columns_for(True, False)))
+    groups = list(
+        kinds._read_groups(MemoryTable(table), kinds._required_columns(True, False))
+    )
     for name, is_chosen in (
         ("model", lambda group: choices.selected[group.rows]),
         (WANTED_ROWS, lambda group: group.chosen),
@@ -377,7 +379,9 @@ def test_all_are_judged_by_the_columns_of_the_first(selector, table):
     found = selector.evaluate(table, others={"other": other})
     chosen = other.choose(table).selected
     groups = list(
-        selector._groups(MemoryTable(table), selector._columns_for(True, False))
+        selector._read_groups(
+            MemoryTable(table), selector._required_columns(True, False)
+        )
     )
     for group, numbers in zip(groups, found.diversity["other"], strict=True):
         order = np.flatnonzero(chosen[group.rows])
@@ -406,5 +410,5 @@ def test_a_contest_on_groups_without_a_chosen_row(selector, table):
 
 
 def test_a_method_judged_alone():
-    found = evaluate(GROUPS, {"dpp": ByMethod("dpp", 1)})
+    found = evaluate_choosers(GROUPS, {"dpp": ByMethod("dpp", 1)})
     assert (found.scores["dpp"][:, 3] == 1.0).all()

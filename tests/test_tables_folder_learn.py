@@ -26,7 +26,7 @@ from variegate.partitions import (
 )
 from variegate.tables import Columns, FolderTable, TableError, TableSelector, evaluation
 from variegate.tables.groups import Groups
-from variegate.tables.survey import learn_encoding, survey
+from variegate.tables.survey import learn_encoding, survey_table
 
 LINEAR = COLUMNS | {"kernel": "linear", "omega": 1.0}
 
@@ -108,7 +108,7 @@ def examples_of(folder, numbers, learned_from=range(24), **changed):
     """Return examples as the source reads them, and groups as home does."""
     listed = FolderTable(folder)
     columns = Columns.of(**COLUMNS | changed).resolve(listed.schema)
-    found = survey(listed, columns, engine=Pickling())
+    found = survey_table(listed, columns, engine=Pickling())
     encoding = learn_encoding(found, np.array(learned_from))
     groups = Groups(found, encoding, engine=Pickling())
     return groups.source(np.array(numbers)), groups.only(np.array(numbers))

@@ -262,8 +262,8 @@ def test_a_group_larger_than_memory_is_not_held(tmp_path, monkeypatch):
         sizes.append(sum(batch.nbytes for batch in batches))
         return rearranged(batches, schema, order)
 
-    rearranged = shuffle.rearranged
-    monkeypatch.setattr(shuffle, "rearranged", watched)
+    rearranged = shuffle.reorder_rows
+    monkeypatch.setattr(shuffle, "reorder_rows", watched)
     memory = 100_000
     gather(tmp_path / "in", tmp_path / "out", group="query", n_files=2, memory=memory)
     check_gathered(read_folder(tmp_path / "out"), table)
@@ -385,8 +385,8 @@ def test_killed_twice_and_run_again(tmp_path, monkeypatch):
         return {path.name: path.stat().st_mtime_ns for path in files}
 
     with started:
-        first = killed("_deal 2")
-        second = killed("_write 3")
+        first = killed("_deal_out_file 2")
+        second = killed("_write_file 3")
         started.stdin.close()
     dealt = [name for name in first if name.endswith(".npz")]
     assert sorted(dealt) == ["00000.npz", "00001.npz"]
@@ -664,7 +664,7 @@ def test_an_interrupted_command_says_what_remains(tmp_path, call, monkeypatch):
     def interrupted(*args, **how):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(gathering, "_write", interrupted)
+    monkeypatch.setattr(gathering, "_write_file", interrupted)
     command = ("gather", source, "-o", tmp_path / "out", "--group", "query")
     status, _, messages = call(*command)
     assert status == 130

@@ -12,9 +12,14 @@ from hypothesis import strategies as st
 from variegate.application.table_defaults import MEMORY
 from variegate.partitions import PartitionChangedError
 from variegate.tables import Columns, TableError, partitioning, write_table
-from variegate.tables.groups import Groups, in_rows
+from variegate.tables.groups import Groups, reword_for_rows
 from variegate.tables.selecting import untrained_groups
-from variegate.tables.survey import learn_encoding, split, survey, usable_groups
+from variegate.tables.survey import (
+    hold_out_groups,
+    learn_encoding,
+    survey_table,
+    usable_groups,
+)
 from variegate.tables.table import MemoryTable, as_table
 
 
@@ -25,7 +30,7 @@ def grouped(table, labels=None, memory=MEMORY, path=None, **columns):
         write_table(table, path)
         source, memory = as_table(path), 1
     resolved = Columns.of(**columns).resolve(table.schema)
-    found = survey(source, resolved, labels, memory=memory)
+    found = survey_table(source, resolved, labels, memory=memory)
     return Groups(found, learn_encoding(found), labels, memory=memory)
 
 
@@ -359,17 +364,17 @@ def test_a_split_is_a_partition(count, fraction, seed):
     wanted = round(fraction * count)
     if not 0 < wanted < count:
         with pytest.raises(TableError, match=f"{count} groups cannot be split into a"):
-            split(usable, fraction, seed)
+            hold_out_groups(usable, fraction, seed)
         return
-    kept, held_out = split(usable, fraction, seed)
+    kept, held_out = hold_out_groups(usable, fraction, seed)
     assert len(held_out) == wanted
     assert sorted([*kept, *held_out]) == usable.tolist()
-    again = split(usable, fraction, seed)
+    again = hold_out_groups(usable, fraction, seed)
     np.testing.assert_array_equal(again[0], kept)
 
 
 def test_no_split():
-    kept, held_out = split(np.arange(3), 0.0, 0)
+    kept, held_out = hold_out_groups(np.arange(3), 0.0, 0)
     assert kept.tolist() == [0, 1, 2]
     assert len(held_out) == 0
 
@@ -431,4 +436,4 @@ def test_a_relevance_is_filled_as_the_quality_that_it_is(missing):
     ],
 )
 def test_ground_sets_are_called_groups(problem, words):
-    assert in_rows(problem) == words
+    assert reword_for_rows(problem) == words

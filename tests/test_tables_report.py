@@ -13,11 +13,11 @@ import pytest
 
 import variegate as vg
 from variegate.application.model_facts import kernel_parts
-from variegate.report.terminal import with_bars
-from variegate.report.wording import shortened
+from variegate.report.terminal import format_bars
+from variegate.report.wording import shorten_middle
 from variegate.tables import TableSelector, make_table
 from variegate.tables.choosing import ByMethod, ByModel
-from variegate.tables.evaluation import DiversityJudge, evaluate
+from variegate.tables.evaluation import DiversityJudge, evaluate_choosers
 from variegate.tables.report import (
     Report,
     facts,
@@ -110,13 +110,13 @@ def chooser(selector):
 
 def report_of(selector, table, n_examples=2):
     source = as_table(table)
-    columns = selector._columns_for(True, False, "score")
-    every = selector._groups(source, columns)
+    columns = selector._required_columns(True, False, "score")
+    every = selector._read_groups(source, columns)
     groups = list(every)
     examples = example_groups(every, groups[:n_examples], chooser(selector), SHOWN)
     ways = {"model": chooser(selector), "top 3": ByMethod("top", 3)}
     ways["random 3"] = ByMethod("random", 3)
-    comparison = evaluate(groups, ways, diversity=DiversityJudge())
+    comparison = evaluate_choosers(groups, ways, diversity=DiversityJudge())
     return Report(selector, "train.parquet", SHOWN, tuple(examples), comparison)
 
 
@@ -225,7 +225,7 @@ def test_numbers_are_the_same_wherever_they_are_read(
     selector = judged.selector
     page, words = check_page(judged_page), judged_markdown[0]
     for name, label in facts.SCORE_NAMES.items():
-        interval = facts.validation(selector)[name]
+        interval = facts.held_out_scores(selector)[name]
         digits = 2 if name == "size" else 3
         mean, low, high = (f"{value:.{digits}f}" for value in interval)
         assert page.row(label)[1:3] == [mean, f"{low} to {high}"]
@@ -425,11 +425,11 @@ def test_names_cannot_break_out(tmp_path):
         validation_fraction=0.25,
     )
     source = as_table(table)
-    every = selector._groups(source, selector._columns_for(True, False))
+    every = selector._read_groups(source, selector._required_columns(True, False))
     groups = list(every)
     shown = tuple(names.values())
     examples = example_groups(every, groups[:2], chooser(selector), shown)
-    comparison = evaluate(
+    comparison = evaluate_choosers(
         groups, {NASTY: chooser(selector), "x<b>": ByMethod("top", 2)}
     )
     report = Report(selector, NASTY, shown, tuple(examples), comparison, NASTY)
@@ -519,7 +519,7 @@ def test_the_text_has_scores_path_and_kernel(judged):
 
 
 def test_wide_letters_are_aligned_too():
-    assert with_bars(["ab", "種類"], [1.0, 0.5]).splitlines() == [
+    assert format_bars(["ab", "種類"], [1.0, 0.5]).splitlines() == [
         "  ab    1.00  │████████████████",
         "  種類  0.50  │████████",
     ]
@@ -621,8 +621,8 @@ def test_kernel_bars_are_the_coefficients_block_by_block(table):
     ],
 )
 def test_long_names_lose_their_middle(given, expected):
-    assert shortened(given, 20) == expected
-    assert len(shortened("y" * 99, 20)) == 20
+    assert shorten_middle(given, 20) == expected
+    assert len(shorten_middle("y" * 99, 20)) == 20
 
 
 def test_text_needs_no_matplotlib():

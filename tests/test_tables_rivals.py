@@ -44,7 +44,9 @@ def selector(train):
 
 
 def groups_of(selector, table):
-    groups = selector._groups(MemoryTable(table), selector._columns_for(True, True))
+    groups = selector._read_groups(
+        MemoryTable(table), selector._required_columns(True, True)
+    )
     return list(groups)
 
 
@@ -130,7 +132,9 @@ def test_rivals_are_those_of_the_training_table(selector, train, new, budget):
 
 
 def test_a_budget_is_kept_by_rivals(selector, train, new):
-    groups = selector._groups(MemoryTable(train), selector._columns_for(True, True))
+    groups = selector._read_groups(
+        MemoryTable(train), selector._required_columns(True, True)
+    )
     rivals = learn_rivals(groups, np.arange(20), budget=900.0, memory=2**30)
     ways = rival_choosers(rivals, SizeLimit(budget=900.0))
     for group in groups_of(selector, new):
@@ -158,7 +162,9 @@ def test_without_training_data_there_are_no_rivals(selector, new):
 
 
 def test_bounded_training(selector, train, monkeypatch):
-    groups = selector._groups(MemoryTable(train), selector._columns_for(True, False))
+    groups = selector._read_groups(
+        MemoryTable(train), selector._required_columns(True, False)
+    )
     every = np.arange(20)
     assert groups.sample(every, 0, 2000, 2**20).tolist() == every.tolist()
     drawn = groups.sample(every, 0, 6, 2**20)
@@ -192,7 +198,9 @@ def test_what_rivals_cannot_learn_from(selector, train, new):
         selector.evaluate(new, train=(train, flags))
     with pytest.raises(TableError, match="rivals cannot learn: y must have one label"):
         selector.evaluate(new, train=(train, flags.reshape(2, -1)))
-    groups = selector._groups(MemoryTable(train), selector._columns_for(True, False))
+    groups = selector._read_groups(
+        MemoryTable(train), selector._required_columns(True, False)
+    )
     with pytest.raises(TableError, match="no groups that rivals could learn from"):
         learn_rivals(groups, np.arange(0), memory=2**30)
 
@@ -203,8 +211,8 @@ def test_empty_groups_of_the_training_table(selector, train, new):
     with pytest.raises(TableError, match="rivals cannot learn: 1 of 20 groups has no"):
         selector.evaluate(new, train=(train, flags))
     found = selector.evaluate(new, train=(train, flags), empty_groups="drop")
-    groups = selector._groups(
-        MemoryTable(train), selector._columns_for(False, False), labels=flags
+    groups = selector._read_groups(
+        MemoryTable(train), selector._required_columns(False, False), labels=flags
     )
     learned = learn_rivals(groups, np.arange(1, 20), selector.seed_, memory=2**30)
     assert [name for name in found.scores if "+" in name] == [
@@ -220,7 +228,9 @@ def test_rivals_of_a_report_learn_from_what_the_model_did(train):
         group="query", label="chosen", quality=["score", "freshness"], tol=1.0,
         similarity="embedding", omega=1.0, kernel="linear", validation_fraction=0.25,
     ).fit(train)  # fmt: skip
-    groups = selector._groups(MemoryTable(train), selector._columns_for(True, False))
+    groups = selector._read_groups(
+        MemoryTable(train), selector._required_columns(True, False)
+    )
     learned_from, held_out = split_groups(selector, groups.survey)
     rivals = learn_rivals(groups, learned_from, selector.seed_, memory=2**30)
     ways = rival_choosers(rivals, SizeLimit())

@@ -115,8 +115,10 @@ def test_an_editor_in_plain_words():
     utility = rng.standard_normal((50, 12))
     embeddings = rng.standard_normal((50, 12, 3))
     embeddings /= np.linalg.norm(embeddings, axis=2, keepdims=True)
-    bar, alike, overlooks, does_not_notice = editors = sample._editors(rng, (50, 12))
-    chosen = sample._picked(utility, embeddings, *editors)
+    bar, alike, overlooks, does_not_notice = editors = sample._draw_editors(
+        rng, (50, 12)
+    )
+    chosen = sample._simulate_picks(utility, embeddings, *editors)
     for group in range(50):
         picked = []
         for item in np.argsort(-utility[group]):

@@ -26,7 +26,7 @@ from variegate.tables import (
     select_untrained,
 )
 from variegate.tables.fitting import split_groups
-from variegate.tables.survey import survey
+from variegate.tables.survey import survey_table
 from variegate.tables.table import MemoryTable
 from variegate.tables.training import OMEGAS
 
@@ -1192,7 +1192,7 @@ def test_held_out_groups_have_no_part_in_learning(memory):
     parameters = QUICK | {"memory": memory, "validation_fraction": 0.25}
     parameters |= {"categorical": "kind"}
     first = TableSelector(**parameters).fit(table)
-    found = survey(MemoryTable(table), first.columns_)
+    found = survey_table(MemoryTable(table), first.columns_)
     _, held_out = split_groups(first, found)
     assert len(held_out) == 10
     names = {found.name(number) for number in held_out}
@@ -1223,7 +1223,7 @@ def test_the_groups_held_out_are_remembered(table, tmp_path):
     rng = np.random.default_rng(0)
     parameters = QUICK | {"random_state": rng, "validation_fraction": 0.25}
     selector = TableSelector(**parameters).fit(table)
-    found = survey(MemoryTable(table), selector.columns_)
+    found = survey_table(MemoryTable(table), selector.columns_)
     first, second = (split_groups(selector, found) for _ in range(2))
     assert first[1].tolist() == second[1].tolist()
     selector.save(tmp_path / "model.json")

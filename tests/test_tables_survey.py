@@ -22,8 +22,8 @@ from variegate.partitions import PartitionError, Serial, UnreadablePartitionErro
 from variegate.tables import Columns, FolderTable, TableError, partitioning
 from variegate.tables.groups import Groups
 from variegate.tables.model_file import encode_encoding
-from variegate.tables.partitioning import Counts, hash_of, partition_bounds, scan
-from variegate.tables.survey import learn_encoding, survey
+from variegate.tables.partitioning import Counts, hash_of, partition_bounds, scan_groups
+from variegate.tables.survey import learn_encoding, survey_table
 from variegate.tables.table import as_table, rows_of
 
 
@@ -32,7 +32,7 @@ def scanned(path, engine=None, skip_unreadable=False, **changed):
     folder = FolderTable(path, skip_unreadable=skip_unreadable)
     columns = Columns.of(**COLUMNS | changed).resolve(folder.schema)
     engine = Pickling() if engine is None else engine
-    return survey(folder, columns, engine=engine, skip_unreadable=skip_unreadable)
+    return survey_table(folder, columns, engine=engine, skip_unreadable=skip_unreadable)
 
 
 def names_of(found):
@@ -47,7 +47,7 @@ def test_groups_are_those_of_the_one_table(tmp_path):
     parts = [table[:0], *cut(table, 30, 36), table[:0]]
     folder = write_folder(tmp_path / "t", parts)
     found = scanned(folder)
-    home = survey(as_table(folder), found.columns)
+    home = survey_table(as_table(folder), found.columns)
     assert found.n_rows == home.n_rows == 144
     assert found.sizes.tolist() == home.sizes.tolist()
     assert found.n_chosen.tolist() == home.n_chosen.tolist()
@@ -57,7 +57,7 @@ def test_groups_are_those_of_the_one_table(tmp_path):
 def test_counts_can_be_written_down(tmp_path):
     folder = FolderTable(folder_of(tmp_path / "t"))
     reader = scanned(folder.path).reader
-    counts = Counts.of([scan(rows, reader) for rows in rows_of(folder)], False)
+    counts = Counts.of([scan_groups(rows, reader) for rows in rows_of(folder)], False)
     again = Counts.from_bytes(counts.to_bytes())
     for one, other in zip(counts, again, strict=True):
         assert one.tolist() == other.tolist()
@@ -139,7 +139,7 @@ def test_scattered_groups_are_shuffled_beside_the_folder(tmp_path):
     folder = write_folder(tmp_path / "t", cut(table, 30, 70))
     found = scanned(folder)
     assert found.shuffled is not None
-    home = survey(as_table(table), found.columns)
+    home = survey_table(as_table(table), found.columns)
     assert found.sizes.tolist() == home.sizes.tolist()
     assert names_of(found) == names_of(home)
     (there,) = [path for path in tmp_path.iterdir() if path != folder]
@@ -180,7 +180,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path):
         match=r"part-000.parquet cannot be read: is not a Parquet file, or is damaged "
         r".*; 1 other file cannot be read either: .*part-002.parquet. With skip_unread",
     ):
-        survey(listed, columns, engine=Pickling())
+        survey_table(listed, columns, engine=Pickling())
 
 
 def test_files_that_cannot_be_read_are_left_out_if_asked(tmp_path):
@@ -214,7 +214,7 @@ def test_nothing_can_be_read(tmp_path):
     for path in folder.iterdir():
         path.unlink()
     with pytest.raises(UnreadablePartitionError, match=r"part-000.parquet cannot be"):
-        survey(listed, columns, engine=Serial(), skip_unreadable=True)
+        survey_table(listed, columns, engine=Serial(), skip_unreadable=True)
 
 
 def test_files_that_do_not_fit_are_never_left_out(tmp_path):
@@ -230,7 +230,7 @@ def test_a_file_that_has_changed(tmp_path):
     columns = Columns.of(**COLUMNS).resolve(listed.schema)
     folder_of(folder, random_state=1)
     with pytest.raises(PartitionError, match=r"part-000.parquet has changed since"):
-        survey(listed, columns)
+        survey_table(listed, columns)
 
 
 def test_what_is_wrong_in_a_file_names_it(tmp_path):
@@ -257,7 +257,7 @@ def encodings(folder, numbers, engine=None, **changed):
     """Return how columns become features, on an engine and at home."""
     found = scanned(folder, **changed)
     numbers = np.array(numbers)
-    home = learn_encoding(survey(as_table(folder), found.columns), numbers)
+    home = learn_encoding(survey_table(as_table(folder), found.columns), numbers)
     there = learn_encoding(found, numbers, engine or Pickling())
     return encode_encoding(there), encode_encoding(home)
 
@@ -322,7 +322,7 @@ def test_groups_that_are_brought_here(tmp_path_factory, numbers):
     folder = folder_of(tmp_path_factory.mktemp("groups") / "t")
     found = scanned(folder)
     encoding = learn_encoding(found)
-    home = Groups(survey(as_table(folder), found.columns), encoding)
+    home = Groups(survey_table(as_table(folder), found.columns), encoding)
     wanted = np.array(sorted(numbers))
     there = list(Groups(found, encoding, engine=Pickling()).only(wanted))
     here = list(home.only(wanted))
@@ -341,7 +341,7 @@ def test_cells_that_are_brought_here(tmp_path):
     groups = Groups(found, learn_encoding(found), engine=Pickling())
     table = some_table()
     rows = np.array([0, 29, 30, 140])
-    assert groups.texts(rows, ["item", "query"]) == {
+    assert groups.read_texts(rows, ["item", "query"]) == {
         row: (table["item"][row].as_py(), table["query"][row].as_py())
         for row in rows.tolist()
     }

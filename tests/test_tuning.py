@@ -14,8 +14,8 @@ from variegate.ground_set import GroundSetError
 from variegate.metrics import mean_scores
 from variegate.tuning import LargeMarginDPPCV, TargetNotReachedWarning, folds
 from variegate.tuning import cross_validation as tuning
-from variegate.tuning.choice import MAX_REFINEMENTS, refine
-from variegate.tuning.family import outwards
+from variegate.tuning.choice import MAX_REFINEMENTS, refine_omega
+from variegate.tuning.family import order_outwards
 from variegate.tuning.folds import Trial
 from variegate.tuning.path import OmegaPath, PathPoint
 
@@ -228,7 +228,7 @@ class Falling:
 
 
 def test_of_two_places_with_the_same_precision_the_one_with_recall_is_taken():
-    assert refine(Falling(), 16.0, "precision", 0.8) == 1.0
+    assert refine_omega(Falling(), 16.0, "precision", 0.8) == 1.0
 
 
 class Jumping:
@@ -247,7 +247,7 @@ class Jumping:
 
 def test_a_path_that_jumps_gives_more_than_was_asked_for():
     trials = Jumping()
-    omega = refine(trials, 4.0, "recall", 0.8)
+    omega = refine_omega(trials, 4.0, "recall", 0.8)
     assert omega >= 1.1
     assert len(trials.tried) == 2 + MAX_REFINEMENTS
 
@@ -319,7 +319,7 @@ def test_standard_errors_count_units():
 
 
 def test_walks_go_outwards_from_one():
-    middle, sides = outwards([4.0, 0.25, 16.0, 0.8, 0.1])
+    middle, sides = order_outwards([4.0, 0.25, 16.0, 0.8, 0.1])
     assert middle == 0.8
     assert sides == [[0.25, 0.1], [4.0, 16.0]]
 
@@ -327,7 +327,7 @@ def test_walks_go_outwards_from_one():
 @pytest.mark.parametrize("cv", [4, GroupKFold(4)])
 def test_groups_stay_together(cv):
     labels = np.repeat(np.arange(10), 3)
-    splits = tuning._splits(cv, labels, True, 0)
+    splits = tuning._make_splits(cv, labels, True, 0)
     assert len(splits) == 4
     for train, held_out in splits:
         assert not set(labels[train]) & set(labels[held_out])
@@ -403,14 +403,14 @@ def test_nothing_is_predicted_before_fit(data):
 
 
 def test_a_lambda_clearly_behind_on_the_first_fold_is_dropped(monkeypatch, data):
-    judge = folds._judge
+    judge = folds._score_fold
 
     def worse_at_16(model, fold, scoring):
         scores = judge(model, fold, scoring)
         scores[:, -1] -= 0.2 * (model.lam == 16.0)
         return scores
 
-    monkeypatch.setattr(folds, "_judge", worse_at_16)
+    monkeypatch.setattr(folds, "_score_fold", worse_at_16)
     settings = {"lams": (1.0, 16.0), "omegas": (0.5, 1.0, 2.0), "cv": 3}
     estimator = vg.LargeMarginDPP(kernel=vg.Linear(), decoder="greedy")
     done = []

@@ -9,7 +9,7 @@ from paper.documents.settings import Setup
 from paper.experiment import Record, Results
 from paper.figures import SCORE_STYLES, annotate, draw_bars
 from variegate.report.figures import COLOURS, new_figure
-from variegate.tuning.path import omega_name
+from variegate.tuning.path import format_omega
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -57,7 +57,7 @@ def _omega(rows: list[Record]) -> Figure:
             label=score,
         )
     left.set_xscale("log", base=2)
-    left.set_xticks(omegas, [omega_name(omega) for omega in omegas])
+    left.set_xticks(omegas, [format_omega(omega) for omega in omegas])
     left.minorticks_off()
     left.set_xlabel("ω: what a missed sentence costs against one too many")
     left.set_ylabel("ROUGE-1")
@@ -68,7 +68,7 @@ def _omega(rows: list[Record]) -> Figure:
     precision = [100 * row["rouge_1_p"] for row in rows]
     right.plot(recall, precision, color=COLOURS["lme"], marker="o")
     for row, x, y in zip(rows, recall, precision, strict=True):
-        text = f"ω = {omega_name(row['omega'])}, {row['words']:.0f} words"
+        text = f"ω = {format_omega(row['omega'])}, {row['words']:.0f} words"
         annotate(right, text, x, y, (6, 4))
     right.margins(x=0.4, y=0.12)
     right.set_xlabel("ROUGE-1 recall")

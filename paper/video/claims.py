@@ -7,7 +7,7 @@ from typing import Any
 from paper.experiment import Claim, Results, interval, verdict
 from paper.video.rows import HERO
 from paper.video.settings import Setup
-from variegate.tuning.path import omega_name
+from variegate.tuning.path import format_omega
 
 #: Table 2 of the paper: precision, recall and F on its 50 videos.
 PAPER: dict[tuple[str, float | None], tuple[float, float, float]] = {
@@ -33,13 +33,13 @@ def claims(setup: Setup, results: Results) -> list[Claim]:
             "a small ω gives precision: +4.32 at 1/64 over ω = 1",
             ("LME+MKR", low, "LME+MKR", 1.0),
             "precision",
-            f"ω = {omega_name(low)} less ω = 1",
+            f"ω = {format_omega(low)} less ω = 1",
         ),
         (
             "a large ω gives recall: +1.85 at 64 over ω = 1",
             ("LME+MKR", high, "LME+MKR", 1.0),
             "recall",
-            f"ω = {omega_name(high)} less ω = 1",
+            f"ω = {format_omega(high)} less ω = 1",
         ),
     ]
     for other, name, gain in (

@@ -13,7 +13,7 @@ from paper.video.pool import read_pool
 from paper.video.rows import HERO, label
 from paper.video.settings import Setup
 from variegate.report.figures import COLOURS, new_figure
-from variegate.tuning.path import omega_name
+from variegate.tuning.path import format_omega
 from variegate.video.reading import time_label
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _precision_and_recall(rows: list[Record]) -> Figure:
     for row, x, y in zip(path, recall, precision, strict=True):
         # The last values of ω lie close together.
         offset = (7, 5 - 12 * (row is path[-1]))
-        text = f"ω = {omega_name(row['omega'])}"
+        text = f"ω = {format_omega(row['omega'])}"
         annotate(axes, text, x, y, offset, color=COLOURS["lme"])
     for row in rows:
         method = row["method"]
@@ -125,7 +125,7 @@ def _storyboard(records: list[Record], folder: Path, name: str) -> Figure:
         record = next(
             r for r in of_video if (r["method"], r["omega"]) == (method, omega)
         )
-        text = method if omega is None else f"omega = {omega_name(omega)}"
+        text = method if omega is None else f"omega = {format_omega(omega)}"
         for place, frame in enumerate(record["frames"]):
             picture = video.image(frame)
             below = picture.shape[0] / picture.shape[1]

@@ -10,7 +10,7 @@ import numpy as np
 from paper.experiment import Record, Results
 from paper.held_out import compare, grouped, means_of_runs
 from paper.video.settings import Settings, Setup
-from variegate.tuning.path import omega_name
+from variegate.tuning.path import format_omega
 
 __all__ = ["HERO", "SCORES", "choices", "comparisons", "label", "results", "rows_of"]
 
@@ -25,7 +25,7 @@ _Key = tuple[str, float | None]
 
 def label(method: str, omega: float | None) -> str:
     """Return how a row is named."""
-    return method if omega is None else f"{method}, ω = {omega_name(omega)}"
+    return method if omega is None else f"{method}, ω = {format_omega(omega)}"
 
 
 def results(setup: Setup, records: Sequence[Record]) -> Results:

@@ -23,8 +23,8 @@ __all__ = [
     "ProcessCallError",
     "ProcessCalls",
     "connect_to_parent",
-    "end_with",
-    "in_processes",
+    "exit_when_parent_dies",
+    "parallel_processes",
 ]
 
 #: Seconds between two looks at whether the parent is still there.
@@ -37,13 +37,13 @@ _GRACE = 1.0
 _NICENESS = 10
 
 
-def in_processes(n_jobs: int | None, **options: Any) -> Any:
+def parallel_processes(n_jobs: int | None, **options: Any) -> Any:
     """Return joblib's ``Parallel``, whose worker processes end with this process.
 
     What they leave in shared memory and temporary folders is removed by the tracker of
     joblib, a process that waits until all others have ended.
     """
-    return Parallel(n_jobs=n_jobs, initializer=_end_with_parent, **options)
+    return Parallel(n_jobs=n_jobs, initializer=_exit_loky_worker_with_parent, **options)
 
 
 class ChildProcess:
@@ -185,21 +185,21 @@ def main() -> None:
     send(answer)
 
 
-def end_with(parent: int) -> None:
+def exit_when_parent_dies(parent: int) -> None:
     """End this process as soon as the process that started it is gone."""
     # A thread that looks, for signals at a parent's death are Linux's alone, and are
     # sent at the end of the parent's thread.  Windows never names another parent.
-    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+    threading.Thread(target=_exit_without_parent, args=(parent,), daemon=True).start()
 
 
-def _watch(parent: int) -> None:
+def _exit_without_parent(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(_PERIOD)
     os._exit(1)  # at once, in the middle of whatever the other threads do
 
 
-def _end_with_parent() -> None:
+def _exit_loky_worker_with_parent() -> None:
     parent = multiprocessing.parent_process()
     # Without a sentinel it is loky's worker, which no server stands above.
     if parent is not None and parent.sentinel is None and parent.pid is not None:
-        end_with(parent.pid)
+        exit_when_parent_dies(parent.pid)

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 
-__all__ = ["Progress", "ProgressPrinter", "StageProgress", "ignore", "part_of"]
+__all__ = ["Progress", "ProgressPrinter", "StageProgress", "ignore", "offset_progress"]
 
 #: Called as ``progress(stage, done, total)`` with the name of a stage of the work and
 #: its finished and all steps: rows, groups, files, fits, or seconds of a video.
@@ -24,7 +24,7 @@ def ignore(*step: object) -> None:
     """Ignore progress: the default of both kinds of callbacks."""
 
 
-def part_of(progress: Progress | None, before: int, total: int) -> Progress:
+def offset_progress(progress: Progress | None, before: int, total: int) -> Progress:
     """Return the callback of a part of the work, ``before`` steps into ``total``."""
     if progress is None:
         return ignore

@@ -10,7 +10,7 @@ import numpy as np
 from variegate._typing import FloatArray, IntArray, RandomState
 
 
-def generator(random_state: RandomState) -> np.random.Generator:
+def as_generator(random_state: RandomState) -> np.random.Generator:
     """Return the generator that ``random_state`` stands for.
 
     A seed gives the same generator each time; a ``Generator`` is used as it is and
@@ -24,7 +24,7 @@ def generator(random_state: RandomState) -> np.random.Generator:
 
 
 def check_random_state(random_state: Any) -> None:
-    """Refuse a value that :func:`generator` cannot take."""
+    """Refuse a value that :func:`as_generator` cannot take."""
     known = np.random.Generator | np.random.RandomState | Integral | None
     is_negative = isinstance(random_state, Integral) and random_state < 0
     if not isinstance(random_state, known) or is_negative:
@@ -34,7 +34,7 @@ def check_random_state(random_state: Any) -> None:
         )
 
 
-def uniforms(seeds: IntArray, steps: IntArray) -> FloatArray:
+def splitmix_uniforms(seeds: IntArray, steps: IntArray) -> FloatArray:
     """Return numbers from [0, 1): SplitMix64 after that number of steps.
 
     The same streams as :func:`variegate.linalg.compiled.elementary.next_uniform`.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from variegate._random import generator
+from variegate._random import as_generator
 from variegate._typing import BoolArray, FloatArray, IntArray, RandomState
 from variegate.ground_set import GroundSet
 from variegate.linalg.determinants import log_principal_minors, split_scale
@@ -85,7 +85,7 @@ def make_synthetic(
         raise ValueError(f"n_items must be between 1 and {_MAX_ITEMS}, got {n_items}")
     if not 0.0 <= noise <= 1.0:
         raise ValueError(f"noise is a probability, got {noise}")
-    rng = generator(random_state)
+    rng = as_generator(random_state)
     data = SyntheticData([], [], [], _check_theta(theta, n_features, rng))
     for _ in range(n_sets):
         X = rng.standard_normal((n_items, n_features))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from variegate._random import generator
+from variegate._random import as_generator
 from variegate._typing import BoolArray, FloatArray, RandomState, SubsetLike
 from variegate._validation import check_real
 from variegate.decoding.base import Constraint
@@ -67,7 +67,7 @@ class LEnsemble:
 
     def __init__(self, L: Any) -> None:
         L = check_symmetric(L, "L")
-        self._set(_held(Dense(L), L, "L"))
+        self._set_representation(_choose_representation(Dense(L), L, "L"))
 
     @classmethod
     def from_quality(cls, S: Any, log_quality: Any) -> LEnsemble:
@@ -81,7 +81,7 @@ class LEnsemble:
         u = np.asarray(log_quality, dtype=np.float64)
         if u.shape != (len(S),) or not np.isfinite(u).all():
             raise ValueError(f"log_quality must hold {len(S)} finite numbers")
-        return cls._of(_held(Dense(S, u), S, "S"))
+        return cls._from_representation(_choose_representation(Dense(S, u), S, "S"))
 
     @classmethod
     def from_factor(cls, B: Any) -> LEnsemble:
@@ -97,15 +97,15 @@ class LEnsemble:
             B = B.astype(np.float64, copy=False)
         if B.ndim != 2:
             raise ValueError(f"B must be a matrix with one row an item, got {B.shape}")
-        return cls._of(Factored(B).settled())
+        return cls._from_representation(Factored(B).settled())
 
     @classmethod
-    def _of(cls, representation: Representation) -> LEnsemble:
+    def _from_representation(cls, representation: Representation) -> LEnsemble:
         ensemble = cls.__new__(cls)
-        ensemble._set(representation)
+        ensemble._set_representation(representation)
         return ensemble
 
-    def _set(self, representation: Representation) -> None:
+    def _set_representation(self, representation: Representation) -> None:
         self.representation = representation
         self.items = np.arange(len(representation))
 
@@ -117,21 +117,30 @@ class LEnsemble:
         return f"<LEnsemble: {len(self)} items, {kind}>"
 
     def _repr_html_(self) -> str:
-        from variegate.report.notebook import card, more, number, table
+        from variegate.report.notebook import (
+            format_number,
+            hidden_rows_note,
+            html_card,
+            html_table,
+        )
 
         facts = {"held as": type(self.representation).__name__.lower()}
         if len(self) > MATRIX_ITEMS:  # whose marginals take a while
-            return card(f"L-ensemble of {len(self):,} items", facts)
+            return html_card(f"L-ensemble of {len(self):,} items", facts)
         marginals = self.marginals()
-        facts["expected size"] = number(float(marginals.sum()))
+        facts["expected size"] = format_number(float(marginals.sum()))
         best = np.argsort(-marginals, kind="stable")[:_SHOWN]
         rows = [
-            [str(self.items[i]), number(self.log_scale[i]), number(marginals[i])]
+            [
+                str(self.items[i]),
+                format_number(self.log_scale[i]),
+                format_number(marginals[i]),
+            ]
             for i in best
         ]
         head = ["item", "log-quality", "probability"]
-        likeliest = table(head, rows, more(_SHOWN, len(self), "items"))
-        return card(f"L-ensemble of {len(self):,} items", facts, likeliest)
+        likeliest = html_table(head, rows, hidden_rows_note(_SHOWN, len(self), "items"))
+        return html_card(f"L-ensemble of {len(self):,} items", facts, likeliest)
 
     @property
     def log_scale(self) -> FloatArray:
@@ -185,7 +194,7 @@ class LEnsemble:
         is repeated.
         """
         keep_probability, vectors = self.representation.elementary
-        rng = generator(random_state)
+        rng = as_generator(random_state)
         return sample_spectral(keep_probability, vectors, n, rng, self.n_together)
 
     def sample_k(
@@ -205,7 +214,7 @@ class LEnsemble:
             raise ValueError(
                 f"no subset of {k} items has positive probability: L has rank {rank}"
             )
-        rng = generator(random_state)
+        rng = as_generator(random_state)
         return sample_spectral_k(log_values, vectors, k, n, rng, self.n_together)
 
     def size_distribution(self) -> FloatArray:
@@ -235,7 +244,9 @@ class LEnsemble:
         if self.representation.log_det(included) == -np.inf:
             raise ValueError("the included items have probability zero")
         rest = np.setdiff1d(np.arange(len(self)), np.union1d(included, excluded))
-        conditional = self._of(self.representation.condition(included, rest).settled())
+        conditional = self._from_representation(
+            self.representation.condition(included, rest).settled()
+        )
         conditional.items = self.items[rest]
         return conditional
 
@@ -281,10 +292,12 @@ class LEnsemble:
 
         decoder = as_decoder(method)
         constraint = Constraint.of(len(self), k, budget, costs, at_most, per)
-        return decoder(self, constraint, generator(random_state))
+        return decoder(self, constraint, as_generator(random_state))
 
 
-def _held(dense: Dense, matrix: FloatArray, name: str) -> Representation:
+def _choose_representation(
+    dense: Dense, matrix: FloatArray, name: str
+) -> Representation:
     """Return how a matrix is held, refusing one that is not semidefinite."""
     if not dense.conditioning[0] > 0.0:  # else it has a Cholesky factor
         check_semidefinite(matrix, name)

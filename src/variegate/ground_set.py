@@ -21,8 +21,8 @@ __all__ = [
     "check_ground_sets",
     "check_same_features",
     "check_subsets",
-    "naming",
-    "renumbering",
+    "map_positions_in_errors",
+    "name_position_in_errors",
 ]
 
 #: Items and features that a notebook shows.
@@ -116,23 +116,29 @@ class GroundSet:
         return f"<GroundSet: {len(self)} items, quality: {self.n_features}, {blocks}>"
 
     def _repr_html_(self) -> str:
-        from variegate.report.notebook import card, more, number, table
+        from variegate.report.notebook import (
+            format_number,
+            hidden_rows_note,
+            html_card,
+            html_table,
+        )
 
         facts = {"quality": f"{self.n_features:,} features"}
         for name, matrix in self.blocks.items():
             facts[name or "similarity"] = f"{matrix.shape[1]:,} features"
         if self.costs is not None:
-            facts["costs"] = f"{number(self.costs.min())} to {number(self.costs.max())}"
+            least, largest = self.costs.min(), self.costs.max()
+            facts["costs"] = f"{format_number(least)} to {format_number(largest)}"
         shown = self.quality[:_SHOWN_ITEMS, :_SHOWN_FEATURES]
         names = range(len(self)) if self.items is None else self.items
         rows = [
-            [str(names[i]), *map(number, values.tolist())]
+            [str(names[i]), *map(format_number, values.tolist())]
             for i, values in enumerate(shown)
         ]
         heads = ["item", *(f"quality {j}" for j in range(shown.shape[1]))]
-        note = more(len(shown), len(self), "items")
+        note = hidden_rows_note(len(shown), len(self), "items")
         title = f"Ground set of {len(self):,} items"
-        return card(title, facts, table(heads, rows, note))
+        return html_card(title, facts, html_table(heads, rows, note))
 
     @property
     def similarity(self) -> Any:
@@ -150,11 +156,11 @@ class GroundSet:
             if len(self.blocks) == 1:
                 return next(iter(self.blocks.values()))
             raise ValueError(
-                f"the similarity features have the blocks {_names(self.blocks)}: "
+                f"the similarity features have the blocks {_quote_names(self.blocks)}: "
                 "name the one that the kernel reads, as in Gaussian(1.0, block=...)"
             )
         if block not in self.blocks:
-            known = _names(self.blocks)
+            known = _quote_names(self.blocks)
             if list(self.blocks) == [""]:
                 known = "none (its similarity features were given without a name)"
             raise ValueError(
@@ -164,7 +170,7 @@ class GroundSet:
         return self.blocks[block]
 
 
-def _names(blocks: Mapping[str, Any]) -> str:
+def _quote_names(blocks: Mapping[str, Any]) -> str:
     return ", ".join(repr(name) for name in blocks)
 
 
@@ -285,7 +291,7 @@ class ValidationError(GroundSetError):
 
 
 @contextmanager
-def naming(position: int) -> Iterator[None]:
+def name_position_in_errors(position: int) -> Iterator[None]:
     """Add the position of a ground set to any error about it."""
     try:
         yield
@@ -296,7 +302,7 @@ def naming(position: int) -> Iterator[None]:
 
 
 @contextmanager
-def renumbering(positions: Sequence[int] | IntArray) -> Iterator[None]:
+def map_positions_in_errors(positions: Sequence[int] | IntArray) -> Iterator[None]:
     """Turn positions among some ground sets into those among all."""
     try:
         yield
@@ -322,10 +328,10 @@ def check_ground_sets(ground_sets: Any) -> list[GroundSet]:
     checked: list[GroundSet] = []
     for position, ground_set in enumerate(ground_sets):
         if not isinstance(ground_set, GroundSet):
-            with naming(position):
+            with name_position_in_errors(position):
                 ground_set = GroundSet(ground_set)
         if checked:
-            with naming(position):
+            with name_position_in_errors(position):
                 check_same_features(ground_set, checked[0])
         checked.append(ground_set)
     if not checked:
@@ -342,8 +348,8 @@ def check_same_features(ground_set: GroundSet, first: GroundSet) -> None:
         )
     if ground_set.blocks.keys() != first.blocks.keys():
         raise ValueError(
-            f"it has the similarity blocks {_names(ground_set.blocks)} but the first "
-            f"has {_names(first.blocks)}"
+            f"it has the similarity blocks {_quote_names(ground_set.blocks)} "
+            f"but the first has {_quote_names(first.blocks)}"
         )
 
 
@@ -365,6 +371,6 @@ def check_subsets(
         )
     members = []
     for position, subset in enumerate(subsets):
-        with naming(position):
+        with name_position_in_errors(position):
             members.append(as_members(subset, len(ground_sets[position])))
     return members

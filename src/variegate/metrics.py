@@ -30,7 +30,7 @@ __all__ = [
 _DENSE_ENTRIES = 250_000
 
 
-def _as_set(subset: SubsetLike) -> set[int]:
+def _as_item_set(subset: SubsetLike) -> set[int]:
     array = np.asarray(subset)
     if array.dtype == bool:
         array = np.flatnonzero(array)
@@ -39,7 +39,7 @@ def _as_set(subset: SubsetLike) -> set[int]:
 
 def precision(chosen: SubsetLike, wanted: SubsetLike) -> float:
     """Return the share of the chosen items that were wanted."""
-    chosen_set, wanted_set = _as_set(chosen), _as_set(wanted)
+    chosen_set, wanted_set = _as_item_set(chosen), _as_item_set(wanted)
     if not chosen_set:
         return float(not wanted_set)
     return len(chosen_set & wanted_set) / len(chosen_set)
@@ -55,7 +55,7 @@ def f_score(chosen: SubsetLike, wanted: SubsetLike) -> float:
 
     It equals ``2 |chosen ∩ wanted| / (|chosen| + |wanted|)``.
     """
-    chosen_set, wanted_set = _as_set(chosen), _as_set(wanted)
+    chosen_set, wanted_set = _as_item_set(chosen), _as_item_set(wanted)
     total = len(chosen_set) + len(wanted_set)
     return 2.0 * len(chosen_set & wanted_set) / total if total else 1.0
 
@@ -68,7 +68,7 @@ def weighted_hamming(
     One for every chosen item that was not wanted, ``omega`` for every wanted item
     that was not chosen.
     """
-    chosen_set, wanted_set = _as_set(chosen), _as_set(wanted)
+    chosen_set, wanted_set = _as_item_set(chosen), _as_item_set(wanted)
     return len(chosen_set - wanted_set) + omega * len(wanted_set - chosen_set)
 
 
@@ -91,8 +91,8 @@ def mean_f_score(first: BoolArray, second: BoolArray, counts: IntArray) -> Float
         from scipy import sparse
 
         by_size = (counts.astype(float), (place, np.arange(len(place))))
-        of_members = sparse.csr_array(by_size) @ _sparse(second)
-        common = np.asarray((_sparse(first) @ of_members.T).toarray())
+        of_members = sparse.csr_array(by_size) @ _sparse_rows(second)
+        common = np.asarray((_sparse_rows(first) @ of_members.T).toarray())
     total = own[:, None] + sizes
     gain = (2.0 * common / np.where(total > 0, total, 1)).sum(axis=1)
     # Two empty sets agree.
@@ -101,7 +101,7 @@ def mean_f_score(first: BoolArray, second: BoolArray, counts: IntArray) -> Float
     return mean
 
 
-def _sparse(subsets: BoolArray) -> Any:
+def _sparse_rows(subsets: BoolArray) -> Any:
     """Return subsets as sparse rows."""
     from scipy import sparse
 

@@ -20,7 +20,7 @@ from variegate._typing import (
 if TYPE_CHECKING:
     from variegate.linalg.representations import Representation
 
-__all__ = ["Ensemble", "Selection", "Subsets", "refuse_fewer"]
+__all__ = ["Ensemble", "Selection", "Subsets", "check_found_enough"]
 
 #: Items that a notebook shows.
 _SHOWN = 30
@@ -119,20 +119,20 @@ class Selection:
         return f"<Selection: {self.indices.tolist()}, {self.stop_reason}>"
 
     def _repr_html_(self) -> str:
-        from variegate.report.notebook import card, more, number
+        from variegate.report.notebook import format_number, hidden_rows_note, html_card
 
         shown = ", ".join(map(str, self.indices[:_SHOWN].tolist()))
-        rest = more(_SHOWN, len(self), "items")
+        rest = hidden_rows_note(_SHOWN, len(self), "items")
         facts = {"items": f"{shown} {rest}", "why it ended": self.stop_reason}
         gap = self.gap  # which takes the log-probability, if there is a bound
         if "log_prob" in vars(self) or not callable(self._given):
-            facts["log-probability"] = number(self.log_prob)
+            facts["log-probability"] = format_number(self.log_prob)
         if gap < np.inf:
-            facts["gap to the best"] = f"at most {number(gap)}"
-        return card(f"Selection of {len(self):,} items", facts)
+            facts["gap to the best"] = f"at most {format_number(gap)}"
+        return html_card(f"Selection of {len(self):,} items", facts)
 
 
-def refuse_fewer(count: int, k: int | None, reason: str) -> None:
+def check_found_enough(count: int, k: int | None, reason: str) -> None:
     """Refuse to go on with fewer than ``k`` items."""
     if k is not None and count < k:
         raise ValueError(f"no subset of {k} items was found: {reason}")

@@ -16,12 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from variegate.dask import VersionMismatchError
-from variegate.dask.graph import Affinity, Graph, name_of, run_task
+from variegate.dask.graph import Affinity, Graph, function_name, run_task
 from variegate.dask.versions import (
-    check_alike,
+    check_same_versions,
     code_version,
     compare_versions,
-    environment,
+    software_versions,
 )
 from variegate.partitions import Serial
 
@@ -49,8 +49,8 @@ def test_plenty_of_items_are_bundled():
 
 
 def test_tasks_say_what_they_are():
-    assert name_of(partial(partial(tasks.wave, 1.0))) == "wave"
-    assert name_of(lambda item: item) == "lambda"
+    assert function_name(partial(partial(tasks.wave, 1.0))) == "wave"
+    assert function_name(lambda item: item) == "lambda"
     (key,) = Graph(partial(tasks.wave, 1.0)).add_leaves([3], ["here"])
     assert key[0].startswith("wave-")
 
@@ -104,23 +104,23 @@ def test_items_that_cannot_be_hashed_have_owners():
 
 
 def test_another_variegate_is_refused_by_name():
-    other = environment() | {"Variegate": "0.0.7"}
+    other = software_versions() | {"Variegate": "0.0.7"}
     with pytest.raises(VersionMismatchError) as refusal:
-        check_alike({"x": other, "y": environment()})
+        check_same_versions({"x": other, "y": software_versions()})
     assert "the worker at x has Variegate 0.0.7, while" in str(refusal.value)
     assert f"the driver has Variegate {code_version()}" in str(refusal.value)
     many = {f"w{k}": other for k in range(9)}
     with pytest.raises(VersionMismatchError, match=r"at w2 has .*; and 6 more"):
-        check_alike(many)
+        check_same_versions(many)
 
 
 def test_another_numpy_is_warned_of_and_the_same_is_not():
-    other = environment() | {"numpy": "2.0.0"}
+    other = software_versions() | {"numpy": "2.0.0"}
     with pytest.warns(VersionMismatchWarning, match=r"x has numpy 2\.0\.0, while"):
-        check_alike({"x": other})
+        check_same_versions({"x": other})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        check_alike({"x": environment()})
+        check_same_versions({"x": software_versions()})
 
 
 @pytest.mark.parametrize("missing", ["variegate", "variegate.dask.versions"])

@@ -52,8 +52,8 @@ def test_a_table_has_the_features_of_a_selector(tables, table):
     material = open_material(tables, columns=COLUMNS)
     selector = TableSelector(**COLUMNS, kernel="linear", omega=1.0, missing="mean")
     selector.fit(table)
-    columns = selector._columns_for(False, False)
-    groups = list(selector._groups(vg_table(table), columns))
+    columns = selector._required_columns(False, False)
+    groups = list(selector._read_groups(vg_table(table), columns))
     assert material.kind == "table"
     assert material.nouns == ("row", "rows")
     assert material.names == [str(group.name) for group in groups]

@@ -18,20 +18,20 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from variegate._progress import Progress, ProgressPrinter, part_of
-from variegate._random import check_random_state, generator
+from variegate._progress import Progress, ProgressPrinter, offset_progress
+from variegate._random import as_generator, check_random_state
 from variegate._typing import BoolArray, FloatArray, IntArray, RandomState
 from variegate._validation import check_choice, check_count, check_flag, check_number
-from variegate.application.description import Description, described
+from variegate.application.description import Description, make_description
 from variegate.estimator import DPPEstimator, LargeMarginDPP
 from variegate.estimator.base import LearnedDisplay
 from variegate.files import models as model_files
-from variegate.files.model_format import application, read_settings
+from variegate.files.model_format import application_format, read_settings
 from variegate.files.models import NOTHING, ModelFileError, Own
 from variegate.files.schema import Shape
 from variegate.ground_set import GroundSet, GroundSetError
 from variegate.kernels import Kernel
-from variegate.tuning.family import OmegaFamily, as_omegas
+from variegate.tuning.family import OmegaFamily, check_omegas
 
 #: Random numbers that the bootstrap draws at a time.
 _DRAWN = 2**21
@@ -63,7 +63,7 @@ class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         """Let files of this type be read; entry points are for what is not imported."""
         super().__init_subclass__()
         if hasattr(cls, "_type"):
-            model_files.register(cls._type, cls.decode)
+            model_files.register_reader(cls._type, cls.decode)
 
     @property
     def omegas_(self) -> tuple[float, ...]:
@@ -102,7 +102,7 @@ class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         content = {
             "type": self._type,
             "settings": {
-                name: _plain(value)
+                name: _plain_setting(value)
                 for name, value in self.get_params(deep=False).items()
                 if name not in self._not_stored
             },
@@ -115,7 +115,9 @@ class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
     def describe(self) -> Description:
         """Return a description of the training data and the model: ``print`` it."""
         model = self.family_.at(self.family_.resolve(None))
-        return described(self, model, self.feature_names_, self.omegas_, self.training_)
+        return make_description(
+            self, model, self.feature_names_, self.omegas_, self.training_
+        )
 
     def _learned_html(self) -> str:
         check_is_fitted(self, "family_")
@@ -134,7 +136,7 @@ class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
     @classmethod
     def decode(cls, document: Mapping[str, Any], own: Own = NOTHING) -> Self:
         """Return the model that a file describes."""
-        application(cls._sections).check(document)
+        application_format(cls._sections).check(document)
         settings = read_settings(document, cls(), cls._not_stored)
         model = cls(**settings)
         model._decode_rest(document)
@@ -168,7 +170,7 @@ class FamilyApplication(Application):
             check_count(name, getattr(self, name))
         check_flag("verbose", self.verbose)
         check_random_state(self.random_state)
-        as_omegas(self.omega)
+        check_omegas(self.omega)
 
     def _fit_family(
         self,
@@ -202,17 +204,19 @@ class FamilyApplication(Application):
 
     def _generator(self, random_state: RandomState) -> np.random.Generator:
         """Return the generator of one call, by default that of the model."""
-        return generator(self.random_state if random_state is None else random_state)
+        return as_generator(self.random_state if random_state is None else random_state)
 
     def _progress_parts(
         self, progress: Progress | None, n_examples: int
     ) -> tuple[Progress, Progress]:
         """Return the callbacks of preparing examples and of learning from them."""
-        progress = self._printing(progress)
-        n_steps = n_examples + len(as_omegas(self.omega))
-        return part_of(progress, 0, n_steps), part_of(progress, n_examples, n_steps)
+        progress = self._progress_callback(progress)
+        n_steps = n_examples + len(check_omegas(self.omega))
+        return offset_progress(progress, 0, n_steps), offset_progress(
+            progress, n_examples, n_steps
+        )
 
-    def _printing(
+    def _progress_callback(
         self,
         progress: Progress | None,
         line: Callable[[ProgressPrinter], Progress] = attrgetter("progress"),
@@ -230,12 +234,12 @@ class FamilyApplication(Application):
         return both
 
 
-def _plain(value: Any) -> Any:
+def _plain_setting(value: Any) -> Any:
     """Return a setting as a model file holds it."""
     if isinstance(value, np.random.Generator):
         return None  # a position in a stream is not part of a model
     if isinstance(value, Mapping):
-        return {str(key): _plain(entry) for key, entry in value.items()}
+        return {str(key): _plain_setting(entry) for key, entry in value.items()}
     known = (bool, int, float, str, list, tuple, np.ndarray, np.generic)
     return value if value is None or isinstance(value, known) else str(value)
 
@@ -280,10 +284,10 @@ def bootstrap_means(rows: FloatArray, n_bootstrap: int, seed: int) -> FloatArray
 
 def packaged_model(package: str, name: str) -> Any:
     """Return a copy of the model in ``models/name`` of a package, read once."""
-    return copy.copy(_packaged(package, name))
+    return copy.copy(_load_packaged(package, name))
 
 
 @cache
-def _packaged(package: str, name: str) -> Any:
+def _load_packaged(package: str, name: str) -> Any:
     with as_file(files(package) / "models" / name) as path:
         return model_files.load(path)

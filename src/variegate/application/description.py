@@ -15,17 +15,17 @@ from variegate.application.model_facts import (
     Weight,
     alike_in_words,
     kernel_parts,
+    largest_weights,
     learned_parts,
     metric_shares,
     named_weights,
-    strongest,
 )
 from variegate.estimator import DPPEstimator, LargeMarginDPP
 from variegate.kernels import Kinds, Metric
 from variegate.report.figures import COLOURS, new_figure
 from variegate.report.notebook import preformatted
-from variegate.report.terminal import columns, with_bars
-from variegate.report.wording import count, percent, shortened
+from variegate.report.terminal import align_columns, format_bars
+from variegate.report.wording import count, percent, shorten_middle
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,18 +63,18 @@ class DescriptionSection:
 
     def __str__(self) -> str:
         rows: list[Sequence[str]] = [
-            (in_a_line(name), value) for name, value in self.facts.items()
+            (lower_first_letter(name), value) for name, value in self.facts.items()
         ]
         rows += [
-            tuple(map(shortened, row, self.longest)) if self.longest else row
+            tuple(map(shorten_middle, row, self.longest)) if self.longest else row
             for row in self.rows
         ]
         lines = [line for text in self.words for line in textwrap.wrap(text, _LINE)]
-        parts = [columns(rows, indent=2), textwrap.indent("\n".join(lines), "  ")]
+        parts = [align_columns(rows, indent=2), textwrap.indent("\n".join(lines), "  ")]
         return "\n".join([self.title, *filter(None, parts)]) if any(parts) else ""
 
 
-def in_a_line(name: str) -> str:
+def lower_first_letter(name: str) -> str:
     """Return a name without its capital, unless that is a letter by itself."""
     return name if name[1:2] == "-" else name[:1].lower() + name[1:]
 
@@ -94,16 +94,18 @@ class Description:
     after: Sequence[DescriptionSection] = ()
 
     def __str__(self) -> str:
-        shown, note = strongest(self.weights, _MOST)
+        shown, note = largest_weights(self.weights, _MOST)
         parts = kernel_parts(self.model)
         weights = [
             f"weights of the quality (intercept {self.model.intercept_:.3g})",
-            with_bars([w.label(40) for w in shown], [w.value for w in shown]),
+            format_bars([w.label(40) for w in shown], [w.value for w in shown]),
             *([f"  {note}"] if note else []),
         ]
         kernel = [
             "weights of the similarity",
-            with_bars([part.label for part in parts], [part.weight for part in parts]),
+            format_bars(
+                [part.label for part in parts], [part.weight for part in parts]
+            ),
         ]
         texts = [
             *map(str, self.before),
@@ -138,10 +140,10 @@ def describe(model: Any) -> Description:
         description: Description = model.describe()
         return description
     names = [f"feature {number}" for number in range(len(model.theta_))]
-    return described(model, model, names, [model.omega], {})
+    return make_description(model, model, names, [model.omega], {})
 
 
-def described(
+def make_description(
     fitted: Any,
     model: LargeMarginDPP,
     names: Sequence[str],
@@ -166,7 +168,7 @@ def described(
         "objective": f"{result.objective:.5g}",
         **{name.replace("_", " "): f"{value:,}" for name, value in record.items()},
     }
-    similarity, words = _similarity(model)
+    similarity, words = _similarity_facts(model)
     numbers = {
         "model": facts["model"],
         "lam": model.lam,
@@ -183,7 +185,7 @@ def described(
     )
 
 
-def _similarity(model: LargeMarginDPP) -> tuple[dict[str, Any], list[str]]:
+def _similarity_facts(model: LargeMarginDPP) -> tuple[dict[str, Any], list[str]]:
     """Return numbers and sentences about kinds and metrics, without data."""
     numbers: dict[str, Any] = {}
     words = []
@@ -199,7 +201,7 @@ def _similarity(model: LargeMarginDPP) -> tuple[dict[str, Any], list[str]]:
         numbers.setdefault("metrics", []).append(facts)
         largest = np.argsort(-shares, kind="stable")[:_MOST_FEATURES]
         listed = ", ".join(f"{k} ({percent(shares[k])})" for k in largest)
-        of = _of_block(block)
+        of = _block_suffix(block)
         words.append(f"The metric weighs most the similarity features{of} {listed}.")
     return numbers, words
 
@@ -207,13 +209,13 @@ def _similarity(model: LargeMarginDPP) -> tuple[dict[str, Any], list[str]]:
 def kinds_in_words(kinds: LearnedKernel[Kinds], noun: str) -> str:
     """Return sentences about kinds, without data."""
     n_kinds = count(kinds.kernel.embedding_size, "kind")
-    of = _of_block(kinds.kernel.block)
+    of = _block_suffix(kinds.kernel.block)
     epsilon = kinds.kernel.learned_epsilon(kinds.parameters)
     return f"{n_kinds}{of}. {alike_in_words(epsilon, noun)}"
 
 
-def _of_block(block: str | None) -> str:
-    return "" if block is None else f" of {shortened(block, 30)}"
+def _block_suffix(block: str | None) -> str:
+    return "" if block is None else f" of {shorten_middle(block, 30)}"
 
 
 def model_numbers(model: LargeMarginDPP) -> dict[str, Any]:
@@ -280,13 +282,13 @@ def model_figure(
 
 
 def _weight_bars(weights: Sequence[Weight], intercept: float) -> _Bars:
-    shown, note = strongest(weights, _MOST)
+    shown, note = largest_weights(weights, _MOST)
     names, numbers, colours = [], [], []
     label = f"weight (intercept {intercept:.3g})"
     for weight in shown:
         value = weight.value
         many = f" ({weight.n_features} numbers)" if weight.n_features > 1 else ""
-        names.append(shortened(weight.name, 34) + many)
+        names.append(shorten_middle(weight.name, 34) + many)
         text = f"{value:.2f}" if 0.005 <= abs(value) < 100.0 else f"{value:.2g}"
         numbers.append(text.replace("-", "−"))
         colours.append(_VECTOR if many else COLOURS["lme" if value >= 0.0 else "mle"])

@@ -18,7 +18,7 @@ from variegate.kernels import (
     Mixture,
     MultipleKernel,
 )
-from variegate.report.wording import count, percent, shortened
+from variegate.report.wording import count, percent, shorten_middle
 
 K = TypeVar("K", bound=Kernel)
 
@@ -34,7 +34,7 @@ class Weight:
     def label(self, longest: int) -> str:
         """Return the name, shortened, with the number of features of a vector."""
         many = f" (length of {self.n_features})" if self.n_features > 1 else ""
-        return shortened(self.name, longest) + many
+        return shorten_middle(self.name, longest) + many
 
 
 def named_weights(names: Sequence[str], model: LargeMarginDPP) -> list[Weight]:
@@ -42,7 +42,7 @@ def named_weights(names: Sequence[str], model: LargeMarginDPP) -> list[Weight]:
     return [Weight(*pair) for pair in zip(names, model.theta_.tolist(), strict=True)]
 
 
-def strongest(found: Sequence[Weight], most: int) -> tuple[list[Weight], str]:
+def largest_weights(found: Sequence[Weight], most: int) -> tuple[list[Weight], str]:
     """Return the largest weights, and a line on those that are left out, if any are."""
     found = sorted(found, key=lambda weight: -abs(weight.value))
     rest = found[most:]
@@ -76,7 +76,7 @@ class KernelPart:
     def label(self) -> str:
         """The name with the bandwidth and the block, as far as there are any."""
         width = "" if self.bandwidth is None else f", σ = {self.bandwidth:.3g}"
-        block = "" if self.block is None else f"{shortened(self.block, 20)}: "
+        block = "" if self.block is None else f"{shorten_middle(self.block, 20)}: "
         return f"{block}{self.name}{width}"
 
 
@@ -86,7 +86,7 @@ def kernel_parts(model: LargeMarginDPP) -> list[KernelPart]:
     if isinstance(kernel, MultipleKernel):
         ladders = kernel.bandwidths_
         names: list[tuple[str | None, str, float | None]] = [
-            (block, _name(Gaussian(sigma, anchored=kernel.anchored)), sigma)
+            (block, _kernel_name(Gaussian(sigma, anchored=kernel.anchored)), sigma)
             for block, ladder in ladders.items()
             for sigma in ladder.tolist()
         ]
@@ -101,7 +101,7 @@ def kernel_parts(model: LargeMarginDPP) -> list[KernelPart]:
         return [
             KernelPart(
                 getattr(part, "block", None),
-                _name(part),
+                _kernel_name(part),
                 float(part.bandwidth) if isinstance(part, Gaussian) else None,
                 value,
             )
@@ -110,7 +110,7 @@ def kernel_parts(model: LargeMarginDPP) -> list[KernelPart]:
     return []
 
 
-def _name(kernel: Kernel) -> str:
+def _kernel_name(kernel: Kernel) -> str:
     if isinstance(kernel, Gaussian) and kernel.anchored:
         return "anchored Gaussian"
     name = type(kernel).__name__
@@ -133,7 +133,7 @@ def learned_parts(model: DPPEstimator, kind: type[K]) -> list[LearnedKernel[K]]:
     """Return the kernels of a class in a model: one, none, or several in a mixture."""
     if not isinstance(model, LargeMarginDPP):
         return []  # networks have no kernel
-    parts = _parts(model.kernel_, model.kernel_parameters_, 1.0)
+    parts = _weighted_kernels(model.kernel_, model.kernel_parameters_, 1.0)
     return [LearnedKernel(k, p, w) for k, p, w in parts if isinstance(k, kind)]
 
 
@@ -145,7 +145,7 @@ def metric_shares(metric: LearnedKernel[Metric]) -> FloatArray:
     return np.asarray(lengths / total if total > 0.0 else lengths)
 
 
-def _parts(
+def _weighted_kernels(
     kernel: Kernel, parameters: FloatArray, weight: float
 ) -> Iterator[tuple[Kernel, FloatArray, float]]:
     """Yield kernels with parameters of their own, and their weights in mixtures."""
@@ -159,7 +159,7 @@ def _parts(
         if not isinstance(part, FixedKernel)
     ]
     for (part, share), own in zip(learned, others, strict=True):
-        yield from _parts(part, own, weight * share)
+        yield from _weighted_kernels(part, own, weight * share)
 
 
 def alike_in_words(epsilon: float, noun: str = "row") -> str:

@@ -22,7 +22,12 @@ from threadpoolctl import ThreadpoolController
 from variegate._typing import BoolArray, FloatArray, IntArray, SubsetLike
 from variegate.baselines.selecting import select
 from variegate.decoding import Constraint
-from variegate.ground_set import GroundSet, check_ground_sets, check_subsets, naming
+from variegate.ground_set import (
+    GroundSet,
+    check_ground_sets,
+    check_subsets,
+    name_position_in_errors,
+)
 from variegate.subsets import as_indicator
 
 __all__ = ["LEARNERS", "ORDERINGS", "Ordering", "Rival", "learned_rivals"]
@@ -241,7 +246,7 @@ def _checked(
         wanted = as_indicator(members, len(ground_set))
         limit = None
         if budget is not None:
-            with naming(position):
+            with name_position_in_errors(position):
                 if ground_set.costs is None:
                     raise ValueError("a budget needs the costs of the items")
                 limit = Constraint.of(len(wanted), None, budget, ground_set.costs)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from variegate._random import generator
+from variegate._random import as_generator
 from variegate._typing import BoolArray, FloatArray, IntArray, RandomState, SubsetLike
 from variegate._validation import check_choice, check_count, check_real
 from variegate.baselines.methods import METHODS, Items
@@ -109,7 +109,7 @@ def select(
             "trade_off must be a number from 0 (relevance only) to 1 (diversity only), "
             f"got {trade_off!r}"
         )
-    rng = generator(random_state)
+    rng = as_generator(random_state)
     F = _unit_rows(embeddings)
     relevant = _relevance(relevance, len(F))
     included, allowed = _in_and_out(include, exclude, len(F))

@@ -13,7 +13,7 @@ import click
 
 from variegate._version import __version__
 from variegate.application.refusal import RefusalError, Setting
-from variegate.cli.output import Interrupted, say
+from variegate.cli.output import Interrupted, print_text
 
 #: Modules of this package by subject; the functions in them are named as the commands.
 _SECTIONS = {
@@ -38,7 +38,7 @@ class _App(click.Group):
     """Imports a command when it is asked for, and lists all by subject."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return _imported(cmd_name) if cmd_name in _COMMANDS else None
+        return _import_command(cmd_name) if cmd_name in _COMMANDS else None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -49,14 +49,17 @@ class _App(click.Group):
         spacing = max(map(len, _COMMANDS))
         for title, names in _SECTIONS.items():
             rows = [
-                (name.ljust(spacing), _imported(name).get_short_help_str(limit=200))
+                (
+                    name.ljust(spacing),
+                    _import_command(name).get_short_help_str(limit=200),
+                )
                 for name in names
             ]
             with formatter.section(title):
                 formatter.write_dl(rows)
 
 
-def _imported(name: str) -> click.Command:
+def _import_command(name: str) -> click.Command:
     module = import_module(f"variegate.cli.{_COMMANDS[name]}")
     command: click.Command = getattr(module, name.replace("-", "_"))
     return command
@@ -75,7 +78,7 @@ def run(command: click.Command = app, name: str = "variegate") -> None:
     """
 
     def fail(message: str, status: int = 2) -> None:
-        say(f"{name}: {message}", err=True)
+        print_text(f"{name}: {message}", err=True)
         sys.exit(status)
 
     for stream in (sys.stdout, sys.stderr):
@@ -85,7 +88,7 @@ def run(command: click.Command = app, name: str = "variegate") -> None:
     try:
         sys.exit(command.main(standalone_mode=False))
     except click.exceptions.NoArgsIsHelpError as error:
-        say(error.format_message(), err=True)
+        print_text(error.format_message(), err=True)
         sys.exit(2)
     except click.ClickException as error:
         hint = ""
@@ -94,16 +97,16 @@ def run(command: click.Command = app, name: str = "variegate") -> None:
         message = " ".join(error.format_message().split())
         fail(message + hint)
     except (KeyboardInterrupt, click.Abort) as error:
-        fail(f"interrupted; {_what_remains(error)}", status=130)
+        fail(f"interrupted; {_how_to_resume(error)}", status=130)
     except MemoryError as error:
         fail(f"there is not enough memory ({' '.join(str(error).split())})")
     except RefusalError as error:
-        fail(refused(error, sys.argv[1:]))
+        fail(refusal_message(error, sys.argv[1:]))
     except (OSError, ValueError, ImportError) as error:
         fail(" ".join(str(error).split()))
 
 
-def _what_remains(error: BaseException) -> str:
+def _how_to_resume(error: BaseException) -> str:
     """Return how to resume; click makes an Abort of every interrupt."""
     for reason in (error, error.__cause__, error.__context__):
         if isinstance(reason, Interrupted):
@@ -114,7 +117,7 @@ def _what_remains(error: BaseException) -> str:
 # Refusals, which name parameters of the library, in options of a command -------------
 
 
-def refused(error: RefusalError, arguments: Sequence[str]) -> str:
+def refusal_message(error: RefusalError, arguments: Sequence[str]) -> str:
     """Return the message of a command: a line, or one for each of several problems.
 
     Under several stands the command line that solves all of them, if it is known.
@@ -122,7 +125,7 @@ def refused(error: RefusalError, arguments: Sequence[str]) -> str:
     from variegate.cli.options import ROLES
 
     called = arguments[0] if arguments else ""
-    options = _imported(called).params if called in _COMMANDS else ()
+    options = _import_command(called).params if called in _COMMANDS else ()
     known = {name for option in options for name in option.opts}
 
     def words(setting: Setting) -> list[str]:
@@ -147,13 +150,13 @@ def refused(error: RefusalError, arguments: Sequence[str]) -> str:
     lines += [f"  - {' '.join(p.written(write).split())}" for p in error.problems]
     fixes = [(setting, words(setting)) for setting in error.fixes]
     if fixes and {option for _, (option, *_) in fixes} <= known:
-        line = _with_fixes(arguments, fixes)
+        line = _apply_fixes(arguments, fixes)
         if line is not None:
             lines += ["this would work:", f"  {shlex.join(['variegate', *line])}"]
     return "\n".join(lines)
 
 
-def _with_fixes(
+def _apply_fixes(
     arguments: Sequence[str], fixes: Sequence[tuple[Setting, list[str]]]
 ) -> list[str] | None:
     """Return arguments with other values of some options, None if that cannot be."""

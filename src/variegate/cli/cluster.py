@@ -17,10 +17,10 @@ from variegate.cli.options import (
     POSITIVE,
     Decorator,
     given_options,
-    merged,
+    merge_options,
     option,
 )
-from variegate.cli.output import Interrupted, names_of, note
+from variegate.cli.output import Interrupted, abbreviate_names, print_note
 from variegate.cli.progress import rows_note, show_progress
 from variegate.report.wording import count
 
@@ -125,7 +125,7 @@ class Cluster:
             yield WatchedEngine(DaskEngine(connected, no_workers_timeout=self.timeout))
 
     @contextmanager
-    def working(
+    def engine_and_progress(
         self, resume: str | None = None
     ) -> Iterator[tuple[WatchedEngine | None, Progress]]:
         """Yield an engine, None without a cluster, and a progress callback.
@@ -181,10 +181,10 @@ def cluster_options(skip_unreadable: bool = True) -> Decorator:
     """Return the options about a cluster; the command gets a ``Cluster``."""
     names = ("address", "n_workers", "timeout", "skip_unreadable")
     n_used = len(names) - (not skip_unreadable)
-    return merged(_OPTIONS[:n_used], Cluster, "cluster", *names[:n_used])
+    return merge_options(_OPTIONS[:n_used], Cluster, "cluster", *names[:n_used])
 
 
 def note_unreadable(files: Sequence[str]) -> None:
     """Name files that were left out."""
     if files:
-        note(f"left out as they cannot be read: {names_of(files, 5)}")
+        print_note(f"left out as they cannot be read: {abbreviate_names(files, 5)}")

@@ -27,7 +27,7 @@ def describe(model: Path, png: Path | None, force: bool, as_json: bool) -> None:
 
     output.refuse_to_replace(png, "--png", [model], force)
     description = describe_model(load(model))
-    output.say_result(as_json, description.numbers, lambda: str(description))
+    output.print_result(as_json, description.numbers, lambda: str(description))
     if png is not None:
         write_atomic(png, to_png(description.figure()))
-        output.say_written(png)
+        output.print_written(png)

@@ -14,7 +14,7 @@ from variegate.application.table_defaults import UNTRAINED
 from variegate.cli import options, output
 from variegate.cli.cluster import Cluster, cluster_options, note_unreadable
 from variegate.cli.options import option
-from variegate.report.terminal import columns
+from variegate.report.terminal import align_columns
 
 if TYPE_CHECKING:
     from variegate.tables.evaluation import Evaluation, Interval
@@ -34,7 +34,7 @@ _DIVERSITY = {
 }
 
 
-def _count(value: str) -> int | str:
+def _parse_k(value: str) -> int | str:
     if value == "wanted":
         return value
     if not value.isdecimal() or int(value) == 0:
@@ -67,7 +67,7 @@ def _count(value: str) -> int | str:
 )
 @option(
     "--k N", "Rows to choose from each group, or 'wanted' for as many as are labelled "
-    "1.", options.Parsed("count", _count),
+    "1.", options.Parsed("count", _parse_k),
 )  # fmt: skip
 @options.BUDGET
 @options.role_option("cost", _OF_THE_FIRST)
@@ -112,15 +112,18 @@ def evaluate(
     selectors = [options.load_selector(path, *machine) for path in models]
     # All take the roles of columns of the first.
     columns = selectors[0].columns_
-    label, cost = given.pop("label") or columns.label, given.pop("cost") or columns.cost
+    label, cost = (
+        given.pop("label") or columns.label,
+        given.pop("cost") or columns.cost,
+    )
     first, *others = [s.with_columns(columns.group, label, cost) for s in selectors]
     if given["methods"] == ("none",):
         given["methods"] = ()
     skip = cluster.skip_unreadable
-    with output.notes():
+    with output.print_warnings_as_notes():
         rival_table = train and _training_table(train, separator)
         source = options.open_table(table, separator, skip)
-        with cluster.working() as (engine, progress):
+        with cluster.engine_and_progress() as (engine, progress):
             result = first.evaluate(
                 source,
                 train=rival_table,
@@ -133,7 +136,7 @@ def evaluate(
             )
         note_unreadable(result.unreadable)
         if result.n_groups < result.n_in_all:
-            output.note(
+            output.print_note(
                 f"judged by {result.n_groups:,} of {result.n_in_all:,} groups, drawn "
                 "at random"
             )
@@ -141,8 +144,12 @@ def evaluate(
     # Not before, so that errors are one line.
     guessed = first.default_relevance() if given["methods"] and not is_known else None
     if guessed is not None:
-        output.note(f"untrained methods go by {guessed!r}; --relevance names another")
-    output.say_result(as_json, _numbers(result), partial(_as_text, result, train))
+        output.print_note(
+            f"untrained methods go by {guessed!r}; --relevance names another"
+        )
+    output.print_result(
+        as_json, _evaluation_numbers(result), partial(_evaluation_text, result, train)
+    )
 
 
 def _training_table(path: Path, separator: str | None) -> Table:
@@ -153,7 +160,7 @@ def _training_table(path: Path, separator: str | None) -> Table:
     return options.open_table(path, separator if is_csv else None)
 
 
-def _numbers(result: Evaluation) -> dict[str, Any]:
+def _evaluation_numbers(result: Evaluation) -> dict[str, Any]:
     def plain(found: dict[str, dict[str, Interval]]) -> dict[str, Any]:
         """Return intervals as dictionaries, None for NaN, which JSON does not have."""
         return {
@@ -176,7 +183,7 @@ def _numbers(result: Evaluation) -> dict[str, Any]:
     }
 
 
-def _as_text(result: Evaluation, train: Path | None) -> str:
+def _evaluation_text(result: Evaluation, train: Path | None) -> str:
     from variegate.tables.evaluation import NEAR_COPY
 
     over_rows, diversities = result.over_rows(), result.diversities()
@@ -187,17 +194,17 @@ def _as_text(result: Evaluation, train: Path | None) -> str:
     parts = [
         f"{result.n_groups:,} groups, {result.wanted_size:.1f} rows of each wanted on "
         "average",
-        _table(_SCORES, result.intervals()),
-        _table(_DIVERSITY, diversity),
+        _score_table(_SCORES, result.intervals()),
+        _score_table(_DIVERSITY, diversity),
     ]
     others = result.differences(result.reference)
     if others:
         width = max(map(len, result.scores))
         gains = [
-            (name.ljust(width), _cell("f", found["f"], "+"))
+            (name.ljust(width), _interval_text("f", found["f"], "+"))
             for name, found in others.items()
         ]
-        parts.append(f"F of {result.reference} less that of\n{columns(gains)}")
+        parts.append(f"F of {result.reference} less that of\n{align_columns(gains)}")
     parts.append(
         "[...]: 95 % of bootstrap samples of the groups\n"
         "precision of rows: over the rows of all groups together\n"
@@ -212,17 +219,21 @@ def _as_text(result: Evaluation, train: Path | None) -> str:
     return "\n\n".join(parts)
 
 
-def _table(heads: Mapping[str, str], found: Mapping[str, dict[str, Interval]]) -> str:
+def _score_table(
+    heads: Mapping[str, str], found: Mapping[str, dict[str, Interval]]
+) -> str:
     """Return a row for each model or method, with the scores that any of them has."""
     known = set().union(*found.values())
     heads = {score: head for score, head in heads.items() if score in known}
     rows = [("", *heads.values())]
     for name, scores in found.items():
-        rows.append((name, *(_cell(score, scores.get(score)) for score in heads)))
-    return columns(rows)
+        rows.append(
+            (name, *(_interval_text(score, scores.get(score)) for score in heads))
+        )
+    return align_columns(rows)
 
 
-def _cell(score: str, interval: Interval | None, sign: str = "") -> str:
+def _interval_text(score: str, interval: Interval | None, sign: str = "") -> str:
     if interval is None:
         return ""
     if isnan(interval.mean):

@@ -13,8 +13,8 @@ from variegate._typing import FloatArray
 from variegate.cli import options, output
 from variegate.cli.options import option
 from variegate.cli.progress import show_progress, video_note
-from variegate.report.terminal import columns
-from variegate.report.wording import shortened
+from variegate.report.terminal import align_columns
+from variegate.report.wording import shorten_middle
 from variegate.video.evaluation import (
     THRESHOLD,
     KeyframeScore,
@@ -66,8 +66,8 @@ def evaluate_keyframes(
             f"there is nothing to compare {chosen} with: name the folder or table of "
             "at least one user"
         )
-    options.need_opencv()
-    system, people = _choices(chosen, users, video)
+    options.require_opencv()
+    system, people = _read_choices(chosen, users, video)
     rows = [
         (label, len(frames), score_against_user(frames, system, threshold, matching))
         for label, frames in people
@@ -85,10 +85,10 @@ def evaluate_keyframes(
         ],
         "mean": mean._asdict(),
     }
-    output.say_result(as_json, result, lambda: _score_table(rows, mean))
+    output.print_result(as_json, result, lambda: _score_table(rows, mean))
 
 
-def _choices(
+def _read_choices(
     chosen: Path, users: Sequence[Path], video: Path | None
 ) -> tuple[list[FloatArray], list[_Choice]]:
     """Read all frames: of each folder the pictures, and the video once."""
@@ -109,8 +109,8 @@ def _choices(
             f"{chosen} has the choices of several users; CHOSEN is only one"
         )
     if video is not None and not tables:
-        output.note("--video does nothing where all frames are pictures")
-    shown = _shown(video, tables) if video is not None and tables else {}
+        output.print_note("--video does nothing where all frames are pictures")
+    shown = _read_histograms(video, tables) if video is not None and tables else {}
     choices: dict[Path, list[_Choice]] = {}
     for path in paths:
         if path.is_dir():
@@ -129,7 +129,7 @@ def _choices(
     return choices[chosen][0][1], people
 
 
-def _shown(
+def _read_histograms(
     video: Path, tables: Mapping[Path, Mapping[str, Sequence[float]]]
 ) -> dict[float, tuple[int, FloatArray]]:
     """Return the number of the frame at each time, and its histogram."""
@@ -140,8 +140,8 @@ def _shown(
         for time in chosen
     }
     with (
-        output.notes(TruncatedVideoWarning),
-        show_progress(shortened(video.name, 30), video_note()) as progress,
+        output.print_warnings_as_notes(TruncatedVideoWarning),
+        show_progress(shorten_middle(video.name, 30), video_note()) as progress,
     ):
         shown = {
             time: (frame.number, hue_histogram(frame.image))
@@ -164,4 +164,4 @@ def _score_table(
     means = [("mean", "", mean)] if len(rows) > 1 else []
     for label, count, score in [*rows, *means]:
         cells.append((label, str(count), *(f"{value:.3f}" for value in score)))
-    return columns(cells, numbers=range(1, len(cells[0])))
+    return align_columns(cells, numbers=range(1, len(cells[0])))

@@ -17,7 +17,7 @@ from variegate.cli.options import option
 _SHARE = options.NumberType(min=0.0, max=1.0, min_open=True, max_open=True)
 
 
-def _target(text: str) -> dict[str, float]:
+def _parse_target(text: str) -> dict[str, float]:
     """Return the parameter of the selector for a precision or a recall."""
     score, _, share = text.partition("=")
     if score not in ("precision", "recall"):
@@ -48,7 +48,7 @@ def _target(text: str) -> dict[str, float]:
 @option(
     "--target SCORE=SHARE", "Choose lambda and omega to reach this precision or recall "
     "on new groups, such as recall=0.8. Implies --tune.",
-    options.Parsed("target", _target),
+    options.Parsed("target", _parse_target),
 )  # fmt: skip
 @option(
     "--kernel", "Similarity to learn; auto takes the best on held-out groups.",
@@ -124,14 +124,14 @@ def fit(
         raise click.UsageError("--tune and --target choose lambda: leave out --lam")
     given = roles | settings | (target or {})
     selector = TableSelector(**{n: v for n, v in given.items() if v not in (None, ())})
-    with output.notes():
+    with output.print_warnings_as_notes():
         source = options.open_table(table, separator, cluster.skip_unreadable)
         check_report_columns(source.schema, None, show)
         kept = out.with_name(f"{out.name}.checkpoint") if cluster else None
         how: dict[str, Any] = {"skip_unreadable": cluster.skip_unreadable}
         with (
-            _resumable(kept),
-            cluster.working() as (how["engine"], how["progress"]),
+            _manage_checkpoint(kept),
+            cluster.engine_and_progress() as (how["engine"], how["progress"]),
             open_checkpoint(selector, source, kept) as checkpoint,
         ):
             selector.fit(source, checkpoint=checkpoint, **how)
@@ -146,12 +146,12 @@ def fit(
                     else:
                         write_markdown(made, path)
     description = selector.describe()
-    output.say_result(as_json, description.numbers, lambda: str(description))
-    output.say_written(out, *reports)
+    output.print_result(as_json, description.numbers, lambda: str(description))
+    output.print_written(out, *reports)
 
 
 @contextmanager
-def _resumable(checkpoint: Path | None) -> Iterator[None]:
+def _manage_checkpoint(checkpoint: Path | None) -> Iterator[None]:
     """Name the checkpoint of an interrupted run; remove that of a failed one."""
     is_new = checkpoint is not None and not checkpoint.exists()
     try:

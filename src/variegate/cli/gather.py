@@ -58,7 +58,10 @@ def gather(
             "--force"
         )
     given |= {"n_files": files, "rows_a_file": rows, "replace": force}
-    with cluster.working("run it again, and it resumes") as (engine, progress):
+    with cluster.engine_and_progress("run it again, and it resumes") as (
+        engine,
+        progress,
+    ):
         made = gather_folder(folder, out, engine=engine, progress=progress, **given)
     numbers = {
         "rows": made.n_rows,
@@ -69,5 +72,5 @@ def gather(
         f"{count(made.n_rows, 'row')} of {count(made.n_groups, 'group')} gathered in "
         f"{count(len(made.files), 'file')}"
     )
-    output.say_result(as_json, numbers, lambda: text, indent=None)
-    output.say_written(out)
+    output.print_result(as_json, numbers, lambda: text, indent=None)
+    output.print_written(out)

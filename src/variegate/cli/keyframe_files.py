@@ -53,7 +53,7 @@ class Job:
     folder: Path
 
 
-def as_jobs(videos: Sequence[Path], out: Path) -> list[Job]:
+def make_jobs(videos: Sequence[Path], out: Path) -> list[Job]:
     """Return videos and their folders, or refuse all if a file is missing.
 
     A folder stands for the videos in it and in its folders.
@@ -62,15 +62,15 @@ def as_jobs(videos: Sequence[Path], out: Path) -> list[Job]:
     for path in videos:
         if not path.exists():
             raise click.UsageError(f"there is no file {path}; check the path")
-        for video in _videos_in(path) if path.is_dir() else [path]:
+        for video in _list_videos(path) if path.is_dir() else [path]:
             distinct.setdefault(video.resolve(), video)
     if len(distinct) == 1:
         (video,) = distinct.values()
-        return [Job(video, _plain_name(video), out)]
+        return [Job(video, _safe_file_name(video), out)]
     jobs = []
     taken: set[str] = set()
     for video in distinct.values():
-        name = folder = _plain_name(video)
+        name = folder = _safe_file_name(video)
         numbers = count(2)
         # Some file systems take capital and small letters for the same.
         while folder.casefold() in taken:
@@ -80,7 +80,7 @@ def as_jobs(videos: Sequence[Path], out: Path) -> list[Job]:
     return jobs
 
 
-def _videos_in(folder: Path) -> list[Path]:
+def _list_videos(folder: Path) -> list[Path]:
     """Return the videos of a folder in order, and note its other files."""
     files = files_below(folder)
     videos = [file for file in files if file.suffix.lower() in VIDEO_SUFFIXES]
@@ -91,14 +91,14 @@ def _videos_in(folder: Path) -> list[Path]:
         )
     if len(videos) < len(files):
         others = [file.name for file in files if file not in videos]
-        names = output.names_of(others, _NAMED)
-        output.note(
+        names = output.abbreviate_names(others, _NAMED)
+        output.print_note(
             f"{folder}: left out files that are not videos by their names: {names}"
         )
     return videos
 
 
-def _plain_name(video: Path) -> str:
+def _safe_file_name(video: Path) -> str:
     """Return the name of a video, in characters that a file name may have."""
     name = "".join(c if c.isprintable() and c != "\\" else "_" for c in video.stem)
     name = name.encode()[:_LONGEST_NAME].decode(errors="ignore")
@@ -116,13 +116,13 @@ def refuse_results(folders: Sequence[Path]) -> None:
 
 
 @contextmanager
-def made_folders(folders: Sequence[Path]) -> Iterator[None]:
+def create_folders(folders: Sequence[Path]) -> Iterator[None]:
     """Make folders to write into, and remove the empty ones at the end."""
     paths = {path for folder in folders for path in (folder, *folder.parents)}
     missing = [path for path in paths if not path.exists()]
     try:
         for folder in folders:
-            _make(folder)
+            _make_folder(folder)
         yield
     finally:
         for path in sorted(missing, reverse=True):
@@ -130,7 +130,7 @@ def made_folders(folders: Sequence[Path]) -> Iterator[None]:
                 path.rmdir()
 
 
-def _make(folder: Path) -> None:
+def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -173,7 +173,7 @@ def check_template(
     return value
 
 
-def check_distinct(template: str, most: int | None) -> None:
+def check_template_distinguishes(template: str, most: int | None) -> None:
     """Refuse a template that has one name for all pictures."""
     fields = {field for _, field, _, _ in string.Formatter().parse(template)}
     if most != 1 and not fields & {"n", "frame", "time"}:
@@ -208,7 +208,7 @@ def picture_names(template: str, job: Job, summary: VideoSummary) -> list[str]:
 # Writing and removing ---------------------------------------------------------------
 
 
-def table_of(video: Path, rows: Sequence[Mapping[str, Any]]) -> bytes:
+def keyframe_table(video: Path, rows: Sequence[Mapping[str, Any]]) -> bytes:
     """Return the table of key frames, as CSV."""
     text = io.StringIO()
     writer = csv.DictWriter(text, _COLUMNS, lineterminator="\n")

@@ -17,7 +17,7 @@ from variegate.cli import options, output
 from variegate.cli.keyframe_files import PAGE, SHEET, TABLE, Job
 from variegate.cli.options import option
 from variegate.cli.progress import show_progress, video_note
-from variegate.report.wording import count, shortened
+from variegate.report.wording import count, shorten_middle
 from variegate.video.reading import (
     EVERY,
     TruncatedVideoWarning,
@@ -90,7 +90,7 @@ def keyframes(
     frame, keyframes.csv with their times, a storyboard and a page, and prints a line
     for each: file, time, and the probability that the model includes the frame.
     """
-    options.need_opencv()
+    options.require_opencv()
     given = options.given_options()
     amounts = [given[n] for n in ("max_frames", "count", "per_shot") if n in given]
     if len(amounts) > 1:
@@ -98,19 +98,21 @@ def keyframes(
             f"{' and '.join(amounts)} each say how many frames to choose; give one of "
             "them"
         )
-    run = _Run(files.as_jobs(videos, out), template, storyboard, html, force, as_json)
-    files.check_distinct(template, choice["count"] or choice["max_frames"])
+    run = _Run(files.make_jobs(videos, out), template, storyboard, html, force, as_json)
+    files.check_template_distinguishes(
+        template, choice["count"] or choice["max_frames"]
+    )
     folders = [job.folder for job in run.jobs]
     if not force:
         files.refuse_results(folders)
-    with files.made_folders(folders):
+    with files.create_folders(folders):
         load = video.KeyframePicker.load
         picker = video.load_default() if model is None else load(model)
         # An omega out of range is one error, not one for every video.
         picker.family_.resolve(choice["omega"], picker.default_omega)
         reports = run.all_videos(partial(picker.pick, **choice))
     if as_json and reports:
-        output.echo_json(reports)
+        output.print_json(reports)
     if len(reports) < len(run.jobs):
         sys.exit(2)
 
@@ -137,11 +139,11 @@ class _Run:
                 label = f"{number}/{len(videos)} {label}"
             try:
                 with (
-                    output.notes(TruncatedVideoWarning),
-                    show_progress(shortened(label, 30), video_note()) as progress,
+                    output.print_warnings_as_notes(TruncatedVideoWarning),
+                    show_progress(shorten_middle(label, 30), video_note()) as progress,
                 ):
                     summary = pick(job.video, progress=progress)
-                reports.append(self.write(job, summary))
+                reports.append(self.write_files(job, summary))
             except (OSError, ValueError, click.ClickException) as error:
                 _report_failure(job.video, error)
                 continue
@@ -152,10 +154,10 @@ class _Run:
                     f"{len(reports)} of {len(self.jobs)} videos are done; name only "
                     "the others to go on"
                 ) from None
-            self.tell(job, reports[-1])
+            self.print_report(job, reports[-1])
         return reports
 
-    def write(self, job: Job, summary: VideoSummary) -> dict[str, Any]:
+    def write_files(self, job: Job, summary: VideoSummary) -> dict[str, Any]:
         """Write all files of a video, and return their names and the frames."""
         from variegate.video.keyframe_page import html_report
         from variegate.video.storyboard import encode_jpeg, encode_png, storyboard
@@ -176,7 +178,7 @@ class _Run:
         if self.html:
             page = html_report(summary, f"Key frames of {job.video.name}")
             contents[PAGE] = page.encode()
-        contents[TABLE] = files.table_of(job.video, report["keyframes"])
+        contents[TABLE] = files.keyframe_table(job.video, report["keyframes"])
         sources = [each.video for each in self.jobs]
         files.write_results(job.folder, contents, self.force, sources)
         report |= {"folder": str(job.folder), "table": TABLE}
@@ -184,19 +186,19 @@ class _Run:
         report["html"] = PAGE if PAGE in contents else None
         return report
 
-    def tell(self, job: Job, report: Mapping[str, Any]) -> None:
+    def print_report(self, job: Job, report: Mapping[str, Any]) -> None:
         """Print a line for each key frame, and name the files that were written."""
         rows = report["keyframes"]
         for row in [] if self.as_json else rows:
             file, when = job.folder / row["file"], time_label(row["time"])
-            output.say(f"{file}\t{when}\t{row['probability']:.3f}")
+            output.print_text(f"{file}\t{when}\t{row['probability']:.3f}")
         if not rows:
-            output.note(
+            output.print_note(
                 f"{job.video}: the model chose no frame; a larger --omega gives more"
             )
         kinds = ("table", "storyboard", "html")
         names = [count(len(rows), "picture"), *filter(None, map(report.get, kinds))]
-        output.say(f"written: {job.folder}: {', '.join(names)}", err=True)
+        output.print_text(f"written: {job.folder}: {', '.join(names)}", err=True)
 
 
 def _is_video(path: Path) -> bool:
@@ -211,7 +213,7 @@ def _is_video(path: Path) -> bool:
 def _report_failure(video: Path, error: Exception) -> None:
     text = " ".join(str(error).split())
     where = "" if str(video) in text else f"{video}: "
-    output.say(f"variegate: {where}{text}", err=True)
+    output.print_text(f"variegate: {where}{text}", err=True)
 
 
 @click.command(
@@ -236,21 +238,24 @@ def fit_keyframes(
     """
     from variegate.video.candidates import REACH
 
-    options.need_opencv()
+    options.require_opencv()
     videos = video.read_picks(picks, folder)
     output.refuse_to_replace(out, "-o", [picks, *(v.path for v in videos)], force)
     for one in videos:
         promised_duration(one.path)  # refuses files that are not videos at once
     picker = video.KeyframePicker(**parameters)
-    with output.notes(TruncatedVideoWarning), show_progress() as progress:
+    with (
+        output.print_warnings_as_notes(TruncatedVideoWarning),
+        show_progress() as progress,
+    ):
         picker.fit(videos, every=every, progress=progress)
         picker.save(out)
     n_lost = int(picker.training_["n_lost"])
     if n_lost:
         noun, were = ("picks are", "were") if n_lost > 1 else ("pick is", "was")
-        output.note(
+        output.print_note(
             f"{n_lost:,} {noun} more than {REACH:g} s from any frame worth looking at "
             f"and {were} left out"
         )
-    output.say(picker.describe_training())
-    output.say_written(out)
+    output.print_text(picker.describe_training())
+    output.print_written(out)

@@ -58,14 +58,14 @@ class Parsed(click.ParamType):  # type: ignore[type-arg]
             self.fail(str(error), param, ctx)
 
 
-def _names(text: str) -> tuple[str, ...]:
+def _parse_names(text: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in text.split(","))
     if not all(names):
         raise ValueError(f"{text!r} has nothing between two commas.")
     return names
 
 
-def _size(text: str) -> int:
+def _parse_size(text: str) -> int:
     number = r"(\d+\.?\d*|\.\d+)"
     match = re.fullmatch(rf"{number}\s*([KMGT]?)(?:i?B)?", text.strip(), re.I)
     if match is None or float(match[1]) <= 0.0:
@@ -74,7 +74,7 @@ def _size(text: str) -> int:
     return max(1, int(float(match[1]) * 1024**power))
 
 
-def _role(text: str) -> Path | dict[str, Any]:
+def _parse_role(text: str) -> Path | dict[str, Any]:
     """Return the path of a TOML file of roles, or one role and its columns."""
     role, equals, names = text.partition("=")
     if not equals or Path(text).exists():
@@ -84,10 +84,10 @@ def _role(text: str) -> Path | dict[str, Any]:
         raise ValueError(f"{role!r} is not a role of columns; there are {known}.")
     if role == "missing":
         check_choice("treatment of missing values", names, table_defaults.MISSING)
-    return {role: _names(names) if role in _LISTS else names}
+    return {role: _parse_names(names) if role in _LISTS else names}
 
 
-NAMES = Parsed("names", _names)
+NAMES = Parsed("names", _parse_names)
 POSITIVE = NumberType(min=0.0, min_open=True)
 FRACTION = NumberType(min=0.0, max=1.0)
 COUNT = click.IntRange(min=1)
@@ -119,12 +119,12 @@ def option(names: str, help: str, type: Any = None, **settings: Any) -> Decorato
     return click.option(*words, help=help, type=type, **settings)
 
 
-def stacked(*options: Decorator) -> Decorator:
+def combine_options(*options: Decorator) -> Decorator:
     """Return a decorator that adds several options, in this order."""
     return lambda command: reduce(lambda f, add: add(f), reversed(options), command)
 
 
-def merged(
+def merge_options(
     options: Sequence[Decorator], make: Callable[..., Any], name: str, *parts: str
 ) -> Decorator:
     """Return a decorator that adds options; the command gets one value made of them.
@@ -138,7 +138,7 @@ def merged(
             made = make(**{part: given.pop(part) for part in parts})
             return command(**{name: made}, **given)
 
-        return stacked(*options)(called)
+        return combine_options(*options)(called)
 
     return add
 
@@ -197,7 +197,7 @@ def learning_options(lam: float, max_iter: int, item: str, command: str) -> Deco
     def one_or_several(_: object, __: object, value: tuple[float, ...]) -> Any:
         return value if value[1:] else value[0]
 
-    return stacked(
+    return combine_options(
         option("--lam L", LAM_HELP, NumberType(min=0.0), default=lam),
         omega_option(item, command, default=(1.0,), callback=one_or_several),
         option("--max-iter N", MAX_ITER_HELP, COUNT, default=max_iter),
@@ -243,13 +243,15 @@ def column_options(*roles: str) -> Decorator:
         f"Role of a column, such as cost=tokens (roles without an option: {others}), "
         'or a TOML file with lines such as group = "query". Repeat for several.'
     )
-    kind = Parsed("roles", _role)
+    kind = Parsed("roles", _parse_role)
     columns = option("--columns FILE|ROLE=COLUMN", text, kind, multiple=True)
     options = [*map(role_option, roles), columns]
-    return merged(options, _roles, "roles", "columns", *roles)
+    return merge_options(options, _merge_roles, "roles", "columns", *roles)
 
 
-def _roles(columns: Sequence[Path | dict[str, Any]], **given: Any) -> dict[str, Any]:
+def _merge_roles(
+    columns: Sequence[Path | dict[str, Any]], **given: Any
+) -> dict[str, Any]:
     """Return roles: an option replaces that of --columns, and that one of a file."""
     roles: dict[str, Any] = {}
     for part in sorted(columns, key=lambda part: isinstance(part, dict)):
@@ -267,7 +269,7 @@ def _read_roles(path: Path) -> dict[str, Any]:
 memory_option = partial(
     option,
     "--memory SIZE",
-    type=Parsed("size", _size),
+    type=Parsed("size", _parse_size),
     default=f"{table_defaults.MEMORY >> 20}MB",
 )
 MEMORY = memory_option("Memory for features; a larger table is read in parts.")
@@ -336,7 +338,7 @@ every_option = partial(
 )
 
 
-def need_opencv() -> None:
+def require_opencv() -> None:
     """Refuse to start without OpenCV, and keep FFmpeg silent."""
     from variegate.video.reading import require_cv2
 

@@ -20,18 +20,18 @@ class Interrupted(KeyboardInterrupt):
     """The user interrupted a command; the message says how to resume it."""
 
 
-def say(text: str, err: bool = False) -> None:
+def print_text(text: str, err: bool = False) -> None:
     """Print text, with control characters from files replaced."""
     click.echo(_CONTROL.sub("\ufffd", text), err=err)
 
 
-def echo_json(result: Any, **options: Any) -> None:
+def print_json(result: Any, **options: Any) -> None:
     """Print a result as JSON; ``options`` are those of ``json.dumps``."""
     text = json.dumps(result, ensure_ascii=False, **{"indent": 1, **options})
     click.echo(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
-def say_result(
+def print_result(
     as_json: bool, numbers: Any, text: Callable[[], str], **options: Any
 ) -> None:
     """Print a result as JSON, with ``options`` of ``json.dumps``, or as text.
@@ -39,25 +39,25 @@ def say_result(
     The text is made when it is needed: it may take packages that JSON does not.
     """
     if as_json:
-        echo_json(numbers, **options)
+        print_json(numbers, **options)
     else:
-        say(text())
+        print_text(text())
 
 
-def say_written(*paths: Path | None) -> None:
+def print_written(*paths: Path | None) -> None:
     """Name the files that were written, on standard error."""
     for path in paths:
         if path is not None:
-            say(f"written: {path}", err=True)
+            print_text(f"written: {path}", err=True)
 
 
-def note(text: str) -> None:
+def print_note(text: str) -> None:
     """Print a note on standard error, in one line."""
-    say(f"variegate: note: {' '.join(text.split())}", err=True)
+    print_text(f"variegate: note: {' '.join(text.split())}", err=True)
 
 
 @contextmanager
-def notes(*whole: type[Warning]) -> Iterator[None]:
+def print_warnings_as_notes(*whole: type[Warning]) -> Iterator[None]:
     """Print warnings as notes at the end, unless the work fails.
 
     Only the first sentence, except of the categories ``whole``: the second advises
@@ -73,10 +73,10 @@ def notes(*whole: type[Warning]) -> Iterator[None]:
         for one in caught
     ]
     for text in dict.fromkeys(texts):
-        note(text)
+        print_note(text)
 
 
-def names_of(names: Sequence[str], most: int) -> str:
+def abbreviate_names(names: Sequence[str], most: int) -> str:
     """Return the first ``most`` names, and the number of the others."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")

@@ -51,7 +51,7 @@ def show_progress(
     Nothing is shown where standard error is not a terminal.  A ``label`` stands in
     place of the stage; ``at_once`` shows it before the first call.
     """
-    bars = _empty_line()
+    bars = _make_progress_line()
     if bars is None:
         yield ignore
         return
@@ -80,7 +80,7 @@ def show_progress(
             bars.stop()
 
 
-def _empty_line() -> Bars | None:
+def _make_progress_line() -> Bars | None:
     """Return a line without a bar, None where standard error cannot show one."""
     if not sys.stderr.isatty():
         return None

@@ -11,7 +11,7 @@ import click
 
 from variegate.cli import options, output
 from variegate.cli.options import option
-from variegate.report.terminal import columns
+from variegate.report.terminal import align_columns
 
 if TYPE_CHECKING:
     from variegate.text.rouge import Rouge, Score
@@ -107,17 +107,17 @@ def score_files(
         warnings.simplefilter("ignore")  # a note says it in the words of the options
         prepared = scorer.prepare([texts[path] for path in references])
     scores = [prepared.score(read(path)) for path in systems]
-    for text in _notes(scorer, texts, wordnet):
-        output.note(text)
+    for text in _score_notes(scorer, texts, wordnet):
+        output.print_note(text)
     rows = [(str(path), row) for path, row in zip(systems, scores, strict=True)]
     mean = mean_scores(scores)
-    named = [{"system": name, "scores": _plain(each)} for name, each in rows]
-    numbers = {"systems": named, "mean": _plain(mean)}
+    named = [{"system": name, "scores": _plain_scores(each)} for name, each in rows]
+    numbers = {"systems": named, "mean": _plain_scores(mean)}
     shown = [*rows, ("mean", mean)] if len(rows) > 1 else rows
-    output.say_result(as_json, numbers, lambda: _table(shown))
+    output.print_result(as_json, numbers, lambda: _score_table(shown))
 
 
-def _notes(
+def _score_notes(
     scorer: Rouge, references: Mapping[Path, str], wordnet: Path | None
 ) -> Iterator[str]:
     """Yield notes on scores that may surprise a user."""
@@ -143,15 +143,15 @@ def _check_reference(path: Path, text: str, scorer: Rouge) -> None:
         raise click.UsageError(f"{path}: the reference has no words that count{hint}")
 
 
-def _plain(scores: Mapping[str, Score]) -> dict[str, dict[str, float]]:
+def _plain_scores(scores: Mapping[str, Score]) -> dict[str, dict[str, float]]:
     return {name: score._asdict() for name, score in scores.items()}
 
 
-def _table(rows: Sequence[tuple[str, Mapping[str, Score]]]) -> str:
+def _score_table(rows: Sequence[tuple[str, Mapping[str, Score]]]) -> str:
     heads = ("system", "measure", "P", "R", "F")
     cells = [
         (name, measure, *(f"{value:.5f}" for value in score))
         for name, scores in rows
         for measure, score in scores.items()
     ]
-    return columns([heads, *cells])
+    return align_columns([heads, *cells])

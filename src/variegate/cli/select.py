@@ -89,31 +89,31 @@ def select(
     if (model is None) == (method is None):
         raise click.UsageError("choose with --model or with --method, one of the two")
     choose = (
-        _by_method(str(method), roles, given)
+        _method_selector(str(method), roles, given)
         if model is None
-        else _by_model(model, roles, given)
+        else _model_selector(model, roles, given)
     )
     how: dict[str, Any] = {}
-    with output.notes():
+    with output.print_warnings_as_notes():
         source = options.open_table(table, separator, cluster.skip_unreadable)
         resume = "run it again, and it does only what is missing" if cluster else None
-        with cluster.working(resume) as (engine, progress):
+        with cluster.engine_and_progress(resume) as (engine, progress):
             if cluster:
                 how = {"engine": engine, "skip_unreadable": cluster.skip_unreadable}
             found = choose(source, out=out, progress=progress, **how, **given)
-    numbers = _folder_numbers(found) if cluster else _file_numbers(found, out)
+    numbers = _folder_numbers(found) if cluster else _choice_numbers(found, out)
     note_unreadable(numbers.get("unreadable", ()))
     for name, number in found.unknown_levels.items():
-        output.note(
+        output.print_note(
             f"{number:,} rows have a value of {name!r} that was not there in training: "
             "they count as none of its kinds"
         )
-    text = partial(_as_text, **numbers)
-    output.say_result(as_json, numbers, text, indent=None, default=str)
-    output.say_written(out)
+    text = partial(_count_text, **numbers)
+    output.print_result(as_json, numbers, text, indent=None, default=str)
+    output.print_written(out)
 
 
-def _by_method(
+def _method_selector(
     method: str, roles: Mapping[str, Any], given: dict[str, Any]
 ) -> Callable[..., Any]:
     """Return the function that chooses by an untrained method."""
@@ -126,7 +126,7 @@ def _by_method(
     return partial(select_untrained, columns=Columns.of(**roles), method=method)
 
 
-def _by_model(
+def _model_selector(
     path: Path, roles: Mapping[str, Any], given: dict[str, Any]
 ) -> Callable[..., Any]:
     """Return the function that chooses by a model, which knows its columns."""
@@ -146,7 +146,7 @@ def _by_model(
     return selector.select
 
 
-def _file_numbers(choices: Choices, out: Path) -> dict[str, Any]:
+def _choice_numbers(choices: Choices, out: Path) -> dict[str, Any]:
     """Return the numbers of the rows chosen from a table."""
     endings = zip(choices.groups, choices.endings, strict=False)
     return {
@@ -175,7 +175,7 @@ def _folder_numbers(found: FolderSelection) -> dict[str, Any]:
     }
 
 
-def _as_text(
+def _count_text(
     rows: int, groups: int, empty_groups: int, chosen: int, **others: Any
 ) -> str:
     none = f", none from {empty_groups:,} of them" if empty_groups else ""

@@ -15,7 +15,7 @@ import click
 
 from variegate.cli import options
 from variegate.cli.options import option
-from variegate.cli.output import note, notes, say
+from variegate.cli.output import print_note, print_text, print_warnings_as_notes
 from variegate.cli.progress import show_progress
 from variegate.report.wording import count
 
@@ -80,27 +80,29 @@ def studio(
 
     place = data.resolve()
     store = store or place.with_name(f"{place.name}.studio.sqlite")
-    with notes(), show_progress("opening") as progress:
+    with print_warnings_as_notes(), show_progress("opening") as progress:
         material = open_material(
             data, columns=roles, page=page, model=model, progress=progress
         )
-        session = _session(material, store, str(data))
+        session = _make_session(material, store, str(data))
     with closing(session):
         session.start(**({} if order is None else {"order": order}))
         n_items = sum(material.sizes)
         items = f"{n_items:,} {material.nouns[n_items != 1]}"
         n_done = len(session.done_picks())
         so_far = f", {n_done:,} of them done" if n_done else ""
-        say(
+        print_text(
             f"{count(len(material.names), 'group')} of {items}{so_far}; picks are kept "
             f"in {store}",
             err=True,
         )
-        serve(session, host, port, on_start=partial(_open, host, not no_browser))
-    say(f"the picks are in {store}", err=True)
+        serve(
+            session, host, port, on_start=partial(_open_browser, host, not no_browser)
+        )
+    print_text(f"the picks are in {store}", err=True)
 
 
-def _session(material: Material, path: Path, data: str) -> Session:
+def _make_session(material: Material, path: Path, data: str) -> Session:
     from variegate.studio.proposals import Proposer
     from variegate.studio.session import Session
     from variegate.studio.store import Store
@@ -114,17 +116,17 @@ def _session(material: Material, path: Path, data: str) -> Session:
         raise
 
 
-def _open(host: str, opens_browser: bool, address: str) -> None:
+def _open_browser(host: str, opens_browser: bool, address: str) -> None:
     from variegate.studio.serving import is_loopback
 
     if not is_loopback(host):
-        note(
+        print_note(
             f"listening on {host}: whoever can reach this machine and knows the "
             "address with its token sees DATA and can change the picks, and nothing is "
             "encrypted on the way"
         )
-    say(address)
-    say("Ctrl-C ends the studio", err=True)
+    print_text(address)
+    print_text("Ctrl-C ends the studio", err=True)
     if opens_browser and can_open_browser():
         # The server is about to answer.
         Thread(target=webbrowser.open, args=(address,), daemon=True).start()

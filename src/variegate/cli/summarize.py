@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _BUDGET = options.Parsed("budget", lambda value: str(text.Budget.parse(value)))
 
 
-def _language(value: str) -> str:
+def _parse_language(value: str) -> str:
     """Return the name of a language, "none", or the name of one without word lists."""
     from variegate.text.languages import as_language, other_language
 
@@ -35,14 +35,14 @@ def _note_reading(documents: Sequence[Document], other: str | None) -> None:
     from variegate.text.markup import HTML_READER
 
     if other is not None:
-        output.note(
+        output.print_note(
             f"there are no word lists for {other.capitalize()}; sentences are split by "
             "the rules for all languages, as with --language none"
         )
     simple = [one for one in documents if one.reader.startswith(HTML_READER)]
     if simple:
         which = simple[0].id if len(simple) == 1 else f"{len(simple)} pages"
-        output.note(f"{which} read by {simple[0].reader}")
+        output.print_note(f"{which} read by {simple[0].reader}")
 
 
 @click.command(
@@ -61,7 +61,7 @@ def _note_reading(documents: Sequence[Document], other: str | None) -> None:
 @options.model_option("Model of 'variegate fit-summarizer'.")
 @option(
     "--language NAME", "Language by name or code (fr), or 'none' for rules that suit "
-    "all.  [default: detected]", options.Parsed("language", _language),
+    "all.  [default: detected]", options.Parsed("language", _parse_language),
 )  # fmt: skip
 @options.encoding_option("the files")
 @options.json_option("Print JSON, with all texts and the offsets of sentences.")
@@ -107,14 +107,14 @@ def summarize(
         title = f"Summary of {one if len(documents) == 1 else several}"
         write_atomic(html, html_report(summary, title))
     if as_json:
-        output.echo_json(summary.as_dict())
+        output.print_json(summary.as_dict())
     elif summary.sentences:
-        output.say(summary.text)
+        output.print_text(summary.text)
     if not summary.sentences:
-        output.note(
+        output.print_note(
             "the model chose no sentence; give a --budget to fill or a larger --omega"
         )
-    output.say_written(html)
+    output.print_written(html)
 
 
 @click.command(
@@ -150,8 +150,8 @@ def fit_summarizer(
     output.refuse_to_replace(out, "-o", [data], force)
     clusters = text.read_clusters(data, encoding=encoding)
     summarizer = text.Summarizer(**parameters)
-    with output.notes(), show_progress() as progress:
+    with output.print_warnings_as_notes(), show_progress() as progress:
         summarizer.fit(clusters, progress=progress)
         summarizer.save(out)
-    output.say(summarizer.describe_training())
-    output.say_written(out)
+    output.print_text(summarizer.describe_training())
+    output.print_written(out)

@@ -65,7 +65,7 @@ def local_cluster(n_workers: int) -> Iterator[Client]:
             silence_logs=logging.CRITICAL,  # faults become errors of the engine
         )
         try:
-            with _closing(Client(cluster, set_as_default=False)) as client:
+            with _close_client_at_end(Client(cluster, set_as_default=False)) as client:
                 yield client
         finally:
             with suppress(TimeoutError):
@@ -108,12 +108,12 @@ def connect(address: str, *, timeout: float = 30.0) -> Iterator[Client]:
             "client.key of distributed.comm.tls in Dask's configuration, such as "
             f"DASK_DISTRIBUTED__COMM__TLS__CA_FILE=ca.pem: {error}"
         ) from error
-    with _closing(client):
+    with _close_client_at_end(client):
         yield client
 
 
 @contextmanager
-def _closing(client: Client) -> Iterator[Client]:
+def _close_client_at_end(client: Client) -> Iterator[Client]:
     try:
         yield client
     finally:

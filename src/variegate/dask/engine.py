@@ -23,9 +23,9 @@ from variegate.dask.errors import (
     SchedulerLostError,
     WorkerKilledError,
 )
-from variegate.dask.graph import Affinity, Graph, Key, name_of
+from variegate.dask.graph import Affinity, Graph, Key, function_name
 from variegate.dask.versions import compare_versions
-from variegate.partitions.engine import Engine, add_in_tree
+from variegate.partitions.engine import Engine, tree_reduce
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -114,14 +114,14 @@ class DaskEngine(Engine):
         left = dict(enumerate(items))
         try:
             graph = Graph(function)
-            owners = self._affinity.owners(items, self._workers())
+            owners = self._affinity.owners(items, self._wait_for_workers())
             keys = graph.add_leaves(items, owners)
-            for k, result in self._results(graph, keys, progress, ordered):
+            for k, result in self._submit_and_yield(graph, keys, progress, ordered):
                 del left[k]
                 yield result
         except (KilledWorker, _StrandedError):
             n_done = len(items) - len(left)
-            for result in self._in_isolation(function, list(left.values())):
+            for result in self._map_in_isolation(function, list(left.values())):
                 n_done += 1
                 progress(n_done, len(items))
                 yield result
@@ -132,18 +132,18 @@ class DaskEngine(Engine):
         """Return the sum of the results, added on the workers in the tree's order."""
         if not items:
             raise ValueError("there is nothing to add up")
-        workers = self._workers()
+        workers = self._wait_for_workers()
         graph = Graph(function)
         owners = self._affinity.owners(items, workers)
         root = graph.add_tree(items, owners, add, sum(workers.values()))
         total: R
         try:
-            [(_, total)] = self._results(graph, [root])
+            [(_, total)] = self._submit_and_yield(graph, [root])
         except (KilledWorker, _StrandedError):
-            total = add_in_tree(add, self._in_isolation(function, items))
+            total = tree_reduce(add, self._map_in_isolation(function, items))
         return total
 
-    def _in_isolation(
+    def _map_in_isolation(
         self, function: Callable[[T], R], items: Sequence[T]
     ) -> Iterator[R]:
         """Yield results in order, with no task waiting behind another one.
@@ -154,10 +154,10 @@ class DaskEngine(Engine):
         """
         start = 0
         while start < len(items):
-            part = items[start : start + sum(self._workers().values())]
+            part = items[start : start + sum(self._wait_for_workers().values())]
             start += len(part)
             graph = Graph(function)
-            results = self._results(graph, graph.add_leaves(part))
+            results = self._submit_and_yield(graph, graph.add_leaves(part))
             try:
                 found: list[R] = [result for _, result in results]
             except KilledWorker as error:
@@ -165,18 +165,18 @@ class DaskEngine(Engine):
                     raise WorkerKilledError(
                         f"{getattr(part[0], 'path', repr(part[0]))} ended "
                         f"{error.allowed_failures + 1} workers in a row that ran "
-                        f"{name_of(function)} on it, perhaps for want of memory: give "
-                        "workers more memory, or make files (or their row groups) "
+                        f"{function_name(function)} on it, perhaps for want of memory: "
+                        "give workers more memory, or make files (or their row groups) "
                         "smaller, then start this again; it goes on where it stopped"
                     ) from error
                 for item in part:
-                    yield from self._in_isolation(function, [item])
+                    yield from self._map_in_isolation(function, [item])
             else:
                 yield from found
 
     # Waiting --------------------------------------------------------------------------
 
-    def _results(
+    def _submit_and_yield(
         self,
         graph: Graph,
         keys: list[Key],
@@ -189,9 +189,11 @@ class DaskEngine(Engine):
         n_yielded = 0
         with self._explained_errors(), graph.submitted(self.client, keys) as futures:
             for k, future in enumerate(futures):
-                self.client.loop.add_callback(self._fetch, k, future, outcomes.put)
+                self.client.loop.add_callback(
+                    self._fetch_result, k, future, outcomes.put
+                )
             for n_received in range(len(futures)):
-                outcome = self._next(outcomes, graph)
+                outcome = self._next_outcome(outcomes, graph)
                 held[outcome[0] if ordered else n_received] = outcome
                 progress(n_received + 1, len(futures))
                 while n_yielded in held:
@@ -201,7 +203,7 @@ class DaskEngine(Engine):
                     n_yielded += 1
                     yield k, result
 
-    async def _fetch(
+    async def _fetch_result(
         self, k: int, future: Future, put: Callable[[Outcome], None]
     ) -> None:
         """Gather a result; one that is lost on the way is computed again."""
@@ -213,40 +215,40 @@ class DaskEngine(Engine):
             future.release()
             put((k, result, None))
 
-    def _next(self, outcomes: SimpleQueue[Outcome], graph: Graph) -> Outcome:
+    def _next_outcome(self, outcomes: SimpleQueue[Outcome], graph: Graph) -> Outcome:
         """Return the next outcome, checking the cluster while waiting."""
         since = time.monotonic()
         while True:
             try:
                 return outcomes.get(timeout=_PERIOD)
             except Empty:
-                workers = self._running(since)
+                workers = self._running_workers(since)
             if not workers:
                 continue
             since = time.monotonic()
             if not workers.keys() >= set(graph.places.values()):
-                states = self._ask("get_task_status", keys=list(graph.places))
+                states = self._ask_scheduler("get_task_status", keys=list(graph.places))
                 if "no-worker" in states.values():
                     raise _StrandedError(f"tasks wait for lost workers; {_RESUME}")
 
-    def _workers(self) -> dict[str, int]:
+    def _wait_for_workers(self) -> dict[str, int]:
         since = time.monotonic()
-        while not (found := self._running(since)):
+        while not (found := self._running_workers(since)):
             time.sleep(0.1)
         if not self._is_checked:
             compare_versions(self.client)
             self._is_checked = True
         return found
 
-    def _running(self, since: float) -> dict[str, int]:
+    def _running_workers(self, since: float) -> dict[str, int]:
         """Return the threads of workers that take work; none for too long is an error.
 
         A paused worker, whose memory is nearly full, takes none.
         """
-        found: dict[str, int] = self._ask("ncores_running")
+        found: dict[str, int] = self._ask_scheduler("ncores_running")
         self.n_workers = len(found)
         if not found and time.monotonic() - since > self._no_workers_timeout:
-            n_paused = len(self._ask("ncores"))
+            n_paused = len(self._ask_scheduler("ncores"))
             paused = f" ({n_paused} paused for want of memory: give more)"
             raise NoWorkersError(
                 f"the cluster has had no worker that takes work for "
@@ -255,7 +257,7 @@ class DaskEngine(Engine):
             )
         return found
 
-    def _ask(self, question: str, **arguments: Any) -> Any:
+    def _ask_scheduler(self, question: str, **arguments: Any) -> Any:
         seconds = parse_timedelta(dask.config.get("distributed.comm.timeouts.tcp"))
         with self._explained_errors():
             handler = getattr(self.client.scheduler, question)

@@ -21,7 +21,7 @@ from distributed.protocol.pickle import dumps
 
 from variegate.dask.errors import VersionMismatchError
 from variegate.dask.versions import code_version
-from variegate.partitions.engine import FAN_IN, add_up, bundles
+from variegate.partitions.engine import FAN_IN, split_into_bundles, sum_bundle
 
 #: As Dask writes keys: tasks with the same first part are of one kind and one call.
 Key = tuple[str, int] | tuple[str, int, int]
@@ -30,7 +30,7 @@ Key = tuple[str, int] | tuple[str, int, int]
 _PLENTY = 8
 
 
-def name_of(function: Callable[..., Any]) -> str:
+def function_name(function: Callable[..., Any]) -> str:
     """Return the name of a function, as tasks have it."""
     while isinstance(function, partial):
         function = function.func
@@ -43,7 +43,7 @@ class Graph:
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self.tasks: dict[Key, tuple[Any, ...]] = {}
         self.places: dict[Key, str] = {}
-        self._name = f"{name_of(function)}-{uuid4().hex}"
+        self._name = f"{function_name(function)}-{uuid4().hex}"
         self._function = dumps(function)
 
     def add_leaves(
@@ -86,7 +86,7 @@ class Graph:
         while len(keys) > 1:
             height += 1
             above: list[Key] = []
-            for k, part in enumerate(bundles(keys)):
+            for k, part in enumerate(split_into_bundles(keys)):
                 key = (f"add-{self._name}", height, k)
                 self.tasks[key] = (add_results, code_version(), adder, list(part))
                 above.append(key)
@@ -118,18 +118,18 @@ class Graph:
 
 def run_task(version: str, function: bytes, items: bytes, add: bytes | None) -> Any:
     """Call a function on one item; on several, add up the results in their order."""
-    call = _loaded(version, function)
+    call = _load_function(version, function)
     results = [call(item) for item in pickle.loads(items)]
     return results[0] if add is None else add_results(version, add, results)
 
 
 def add_results(version: str, add: bytes, results: Sequence[Any]) -> Any:
     """Add up results of other tasks."""
-    return add_up(_loaded(version, add), results)
+    return sum_bundle(_load_function(version, add), results)
 
 
 @lru_cache(maxsize=8)
-def _loaded(version: str, function: bytes) -> Callable[..., Any]:
+def _load_function(version: str, function: bytes) -> Callable[..., Any]:
     if version != code_version():
         raise VersionMismatchError(
             f"a worker that joined the cluster has Variegate {code_version()}, the "
@@ -159,9 +159,9 @@ class Affinity:
         """Return the address of each item's owner, given the threads of workers."""
         if self._workers != workers:
             self._workers = dict(sorted(workers.items()))
-            self._owners = self._kept(self._owners)
+            self._owners = self._keep_owners(self._owners)
         names = [pickle.dumps(item) for item in items]  # some cannot be hashed
-        shares = self._shares(len(names))
+        shares = self._items_per_worker(len(names))
         for name in names:
             if name in self._owners:
                 shares[self._owners[name]] -= 1
@@ -173,9 +173,9 @@ class Affinity:
                 self._owners[name] = owner
         return [self._owners[name] for name in names]
 
-    def _kept(self, owners: Mapping[bytes, str]) -> dict[bytes, str]:
+    def _keep_owners(self, owners: Mapping[bytes, str]) -> dict[bytes, str]:
         """Return the items that the present workers keep."""
-        shares = self._shares(len(owners))
+        shares = self._items_per_worker(len(owners))
         kept = {}
         for name, owner in owners.items():
             if shares.get(owner, 0) > 0:
@@ -183,7 +183,7 @@ class Affinity:
                 kept[name] = owner
         return kept
 
-    def _shares(self, n_items: int) -> dict[str, int]:
+    def _items_per_worker(self, n_items: int) -> dict[str, int]:
         n_threads = sum(self._workers.values())
         return {
             worker: ceil(n_items * threads / n_threads)

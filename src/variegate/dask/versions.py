@@ -33,7 +33,7 @@ def code_version() -> str:
     return f"{__version__} (source {digest.hexdigest()[:8]})"
 
 
-def environment() -> dict[str, str]:
+def software_versions() -> dict[str, str]:
     """Return the versions that results of this process depend on."""
     import scipy.linalg  # noqa: F401 - only libraries that are loaded are listed
     from threadpoolctl import threadpool_info
@@ -64,20 +64,20 @@ def compare_versions(client: Client) -> None:
     # with a version too old for this, can answer.
     def describe() -> dict[str, str]:
         try:
-            from variegate.dask.versions import environment
+            from variegate.dask.versions import software_versions
         except ImportError:
             return {"Variegate": "missing or too old"}
-        return environment()
+        return software_versions()
 
     options: dict[str, Any] = {"on_error": "ignore", "callback_timeout": _CENSUS}
     # A worker that does not answer in time will compare versions in its first task.
     with suppress(TimeoutError):
-        check_alike(client.run(describe, **options))
+        check_same_versions(client.run(describe, **options))
 
 
-def check_alike(found: Mapping[str, Mapping[str, str]]) -> None:
+def check_same_versions(found: Mapping[str, Mapping[str, str]]) -> None:
     """Compare the environments of workers, by their addresses, with this one."""
-    here = environment()
+    here = software_versions()
     unlike = [
         (library, f"the worker at {address} has {library} {there.get(library)}")
         for address, there in sorted(found.items())
@@ -88,18 +88,18 @@ def check_alike(found: Mapping[str, Mapping[str, str]]) -> None:
     others = [words for library, words in unlike if library == "Variegate"]
     if others:
         raise VersionMismatchError(
-            f"{_listed(others)}, while the driver has {own}: start the whole cluster "
-            "with the same Variegate"
+            f"{_list_problems(others)}, while the driver has {own}: "
+            "start the whole cluster with the same Variegate"
         )
     if unlike:
         warnings.warn(
-            f"{_listed([words for _, words in unlike])}, while the driver has {own}: "
-            "results may differ in their last digits from those of another run",
+            f"{_list_problems([words for _, words in unlike])}, while the driver has "
+            f"{own}: results may differ in their last digits from those of another run",
             VersionMismatchWarning,
             stacklevel=2,
         )
 
 
-def _listed(problems: list[str], most: int = 3) -> str:
+def _list_problems(problems: list[str], most: int = 3) -> str:
     more = len(problems) - most
     return "; ".join(problems[:most]) + (f"; and {more} more" if more > 0 else "")

@@ -14,7 +14,7 @@ from variegate._validation import check_choice, check_count
 from variegate.decoding.agreement import Agreement, Gains, as_agreement, grow
 from variegate.decoding.base import Constraint
 from variegate.decoding.greedy import Greedy
-from variegate.selection import Ensemble, Selection, refuse_fewer
+from variegate.selection import Ensemble, Selection, check_found_enough
 from variegate.subsets import distinct_rows
 
 #: From an ensemble, a constraint, a number of subsets and a generator to the subsets
@@ -104,7 +104,7 @@ class MBR:
         candidates = consensus.voters[constraint.allows(consensus.voters)]
         if len(candidates) == 0:
             selection = Greedy()(ensemble, constraint, np.random.default_rng())
-            refuse_fewer(len(selection), constraint.k, selection.stop_reason)
+            check_found_enough(len(selection), constraint.k, selection.stop_reason)
             reason = (
                 f"none of {n_samples} samples meets the constraint, so the greedy "
                 f"answer is taken: {selection.stop_reason}"

@@ -8,7 +8,7 @@ from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.decoding.base import Constraint
 from variegate.linalg.limits import RANK_TOLERANCE
 from variegate.linalg.representations import Graded, Representation
-from variegate.selection import Ensemble, refuse_fewer
+from variegate.selection import Ensemble, check_found_enough
 
 #: Gains that differ by no more than this are equal.
 TIE = 1e-10
@@ -151,7 +151,7 @@ def cheapest(
         state.add_if_possible(item)
     members = np.sort(np.array(state.chosen, dtype=np.intp))
     affordable = bool(constraint.affords(constraint.costs[members].sum()))
-    refuse_fewer(len(members) if affordable else 0, constraint.k, why_fewer)
+    check_found_enough(len(members) if affordable else 0, constraint.k, why_fewer)
     return members
 
 

@@ -16,14 +16,24 @@ from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from variegate import metrics
-from variegate._random import generator
+from variegate._random import as_generator
 from variegate._typing import FloatArray, IntArray, RandomState
 from variegate.decoding import Decoder, as_decoder
 from variegate.decoding.residuals import ranked
 from variegate.ensemble import LEnsemble
 from variegate.files import models as model_files
-from variegate.ground_set import GroundSet, check_ground_sets, check_subsets, naming
-from variegate.report.notebook import card, more, number, table
+from variegate.ground_set import (
+    GroundSet,
+    check_ground_sets,
+    check_subsets,
+    name_position_in_errors,
+)
+from variegate.report.notebook import (
+    format_number,
+    hidden_rows_note,
+    html_card,
+    html_table,
+)
 from variegate.selection import Subsets
 from variegate.solvers import SolverResult
 
@@ -56,10 +66,14 @@ def weights_html(theta: FloatArray, intercept: float, kernel: Any, status: str) 
     """Return the weights of features, by number, and how learning ended."""
     largest = np.argsort(-np.abs(theta), kind="stable")[:_SHOWN]
     rows = [[str(feature), f"{theta[feature]:+.4g}"] for feature in largest]
-    note = more(_SHOWN, len(theta), "features")
-    weights = table(["quality feature", "weight"], rows, note)
-    facts = {"intercept": number(intercept), "kernel": repr(kernel), "fit": status}
-    return card("Learned", facts, weights)
+    note = hidden_rows_note(_SHOWN, len(theta), "features")
+    weights = html_table(["quality feature", "weight"], rows, note)
+    facts = {
+        "intercept": format_number(intercept),
+        "kernel": repr(kernel),
+        "fit": status,
+    }
+    return html_card("Learned", facts, weights)
 
 
 class DPPEstimator(BaseEstimator):  # type: ignore[misc]
@@ -149,11 +163,11 @@ class DPPEstimator(BaseEstimator):  # type: ignore[misc]
                 f"{len(ground_sets)}: give one array of labels for each"
             )
         # The same numbers for every ground set: a choice does not depend on the others.
-        seed = int(generator(self.random_state).integers(2**63))
+        seed = int(as_generator(self.random_state).integers(2**63))
         chosen = Subsets()
         for position, ground_set in enumerate(ground_sets):
             costs = ground_set.costs if budget is not None else None
-            with naming(position):
+            with name_position_in_errors(position):
                 ensemble = self._checked_ensemble(ground_set)
                 ensemble.n_together = len(ground_sets)
                 labels = None if per is None else per[position]

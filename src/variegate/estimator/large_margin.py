@@ -225,7 +225,7 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
         self._check_parameters()
         costs = (false_positive, false_negative)
         if subsets is None:
-            examples = self._pairs(ground_sets, costs, engine)
+            examples = self._read_pairs(ground_sets, costs, engine)
         else:
             if isinstance(ground_sets, PairPartitions | PartitionedExamples):
                 raise ValueError(
@@ -243,11 +243,11 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
             n_jobs = getattr(engine, "n_jobs", 1)
         learner = Learner(self, warm=self.warm_start, n_jobs=n_jobs)
         self._set_fitted(*learner.learn(examples, validation, checkpoint))
-        some = examples if isinstance(examples, list) else examples.head()
+        some = examples if isinstance(examples, list) else examples.first_examples()
         warn_if_all_alike(self.kernel_, self.kernel_parameters_, some)
         return self
 
-    def _pairs(
+    def _read_pairs(
         self, data: Any, costs: tuple[Any, Any], engine: Engine | None
     ) -> list[Example] | PartitionedExamples:
         """Return the examples of data that holds subsets with their ground sets."""
@@ -391,4 +391,6 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
         return model_files.encode(self)
 
 
-model_files.register(None, partial(model_files.read_plain, LargeMarginDPP))
+model_files.register_reader(
+    None, partial(model_files.read_single_model, LargeMarginDPP)
+)

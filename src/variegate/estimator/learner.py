@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from variegate._progress import ProgressPrinter
-from variegate._random import generator
+from variegate._random import as_generator
 from variegate._typing import FloatArray
 from variegate.kernels import Kernel, MultipleKernel
 from variegate.learning.batched_problem import BatchedProblem, check_validation
@@ -30,7 +30,7 @@ from variegate.learning.problem import (
 )
 from variegate.learning.quality import FeatureCoordinates
 from variegate.partitions.examples import PartitionedExamples
-from variegate.partitions.problem import VERY_MANY, PartitionedProblem, Passes
+from variegate.partitions.problem import VERY_MANY, PartitionedProblem, StochasticPasses
 from variegate.solvers import Callback, MiniBatch, SolverResult, Step, Stop, as_solver
 from variegate.solvers.adam import Adam
 from variegate.solvers.result import Verdict
@@ -57,7 +57,7 @@ class Solution(NamedTuple):
 AdamState = tuple[Adam, FeatureCoordinates]
 
 
-def _solution(
+def _make_solution(
     problem: LearningProblem | BatchedProblem, result: SolverResult
 ) -> Solution:
     """Return the solution of a problem."""
@@ -90,7 +90,7 @@ class Learner:
                 "kernel": model.kernel_parameters_,
             }
 
-    def _kernel(self) -> Kernel:
+    def _new_kernel(self) -> Kernel:
         kernel = self.model.kernel
         return MultipleKernel() if kernel is None else clone(kernel)
 
@@ -118,13 +118,15 @@ class Learner:
             raise ValueError(
                 'validation and checkpoint are for solver="minibatch" or MiniBatch(...)'
             )
-        problem = self._problem(examples)
-        rng = generator(self.model.random_state)
-        return self._best([self.solver.solve], problem, self._starts(problem, rng))
+        problem = self._make_problem(examples)
+        rng = as_generator(self.model.random_state)
+        return self._solve_from_starts(
+            [self.solver.solve], problem, self._starts(problem, rng)
+        )
 
-    def _problem(self, examples: list[Example]) -> LearningProblem:
+    def _make_problem(self, examples: list[Example]) -> LearningProblem:
         """Return the objective of examples in memory, and fit its kernel to them."""
-        kernel, omega, options = self._kernel(), self.model.omega, self._options()
+        kernel, omega, options = self._new_kernel(), self.model.omega, self._options()
         if isinstance(examples, SharedExamples):
             if self.device is None:
                 return examples.problem(
@@ -146,19 +148,21 @@ class Learner:
                 "learned from on CPUs, leave it out"
             )
         if checkpoint is not None:
-            examples = examples.with_store(checkpoint, _described(model))
+            examples = examples.with_store(checkpoint, _run_settings(model))
         store = examples.store
         try:
             seed: Any = model.random_state
             if seed is None:  # a run that resumes must know it
                 draw = lambda: str(secrets.randbits(63)).encode()  # noqa: E731
                 seed = int(store.remember("seed", draw))
-            kernel = examples.settle(self._kernel())
+            kernel = examples.fit_kernel(self._new_kernel())
             problem = PartitionedProblem(
                 examples, kernel, self.loss, omega=model.omega, **self._options()
             )
-            starts = self._starts(problem, generator(seed))
-            learned = self._best(self._stages(examples, seed), problem, starts)
+            starts = self._starts(problem, as_generator(seed))
+            learned = self._solve_from_starts(
+                self._make_solvers(examples, seed), problem, starts
+            )
         finally:
             if checkpoint is not None:
                 store.close()
@@ -166,7 +170,7 @@ class Learner:
             store.remove()
         return learned
 
-    def _stages(self, examples: PartitionedExamples, seed: Any) -> list[Solve]:
+    def _make_solvers(self, examples: PartitionedExamples, seed: Any) -> list[Solve]:
         """Return the solvers, each started from the result of the one before it."""
         n_passes = examples.first_passes
         if n_passes is None:
@@ -174,7 +178,7 @@ class Learner:
         in_batches = isinstance(self.solver, MiniBatch)
         if not n_passes and not in_batches:
             return [self.solver.solve]
-        order = int(generator(seed).integers(2**63))
+        order = int(as_generator(seed).integers(2**63))
         if in_batches:
             self.solver.check()
             for name in ("validation_fraction", "n_validation", "patience"):
@@ -183,15 +187,15 @@ class Learner:
                         f"MiniBatch({name}=...) is for data in memory: of partitions, "
                         "no examples are held out"
                     )
-            return [Passes(self.solver.n_epochs, order, self.solver).solve]
-        return [Passes(n_passes, order).solve, self.solver.solve]
+            return [StochasticPasses(self.solver.n_epochs, order, self.solver).solve]
+        return [StochasticPasses(n_passes, order).solve, self.solver.solve]
 
-    def _best(
+    def _solve_from_starts(
         self, stages: Sequence[Solve], problem: Any, starts: Iterable[FloatArray]
     ) -> Solution:
         """Solve a problem from every start; keep the best."""
         results: list[SolverResult] = []
-        callback = self._callback()
+        callback = self._step_callback()
         for start in starts:
             for solve in stages:
                 result = solve(problem, start, callback)
@@ -206,7 +210,7 @@ class Learner:
             warnings.warn(
                 f"{best.status}. {best.remedy}", ConvergenceWarning, stacklevel=5
             )
-        return _solution(problem, best)
+        return _make_solution(problem, best)
 
     def _learn_in_batches(
         self,
@@ -223,7 +227,7 @@ class Learner:
             )
         problem = BatchedProblem(
             examples,
-            self._kernel(),
+            self._new_kernel(),
             self.loss,
             validation=self._validation_examples(validation),
             n_held_out=solver.n_to_hold_out(len(examples)),
@@ -232,11 +236,11 @@ class Learner:
         )
         seed = None
         if self.model.random_state is not None:
-            seed = int(generator(self.model.random_state).integers(2**63))
+            seed = int(as_generator(self.model.random_state).integers(2**63))
         solve = partial(solver.solve, seed=seed, checkpoint=checkpoint)
-        return self._best([solve], problem, [self._first_start(problem)])
+        return self._solve_from_starts([solve], problem, [self._first_start(problem)])
 
-    def _callback(self) -> Callback | None:
+    def _step_callback(self) -> Callback | None:
         """Return the callback of the model, which also prints if it is verbose."""
         callback: Callback | None = self.model.callback
         if not self.model.verbose:
@@ -268,7 +272,7 @@ class Learner:
         settings.check()
         problem = BatchedProblem(
             examples,
-            self._kernel() if self.known is None else self.model.kernel_,
+            self._new_kernel() if self.known is None else self.model.kernel_,
             self.loss,
             fit_kernel=self.known is None,
             device=self.device,
@@ -287,7 +291,7 @@ class Learner:
         history = [Step(adam.n_steps, value, adam.gradient_norm)]
         verdict = Verdict(Stop.DATA_USED, status, "")
         result = adam.result(adam.average, value, verdict, history)
-        return _solution(problem, result), (adam, problem.coordinates)
+        return _make_solution(problem, result), (adam, problem.coordinates)
 
     def _first_start(self, problem: LearningProblem | BatchedProblem) -> FloatArray:
         space = problem.space
@@ -314,7 +318,7 @@ class Learner:
                 yield start
 
 
-def _described(model: LargeMarginDPP) -> dict[str, Any]:
+def _run_settings(model: LargeMarginDPP) -> dict[str, Any]:
     """Return the settings of a run as plain values."""
     names = ("lam", "omega", "fit_intercept", "l2", "jitter", "max_iter", "tol")
     settings = {name: getattr(model, name) for name in (*names, "n_starts")}

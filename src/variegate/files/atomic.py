@@ -15,11 +15,11 @@ import numpy as np
 def write_atomic(path: str | Path, content: str | bytes) -> None:
     """Write ``content`` to ``path`` so that no reader ever sees a part of it."""
     data = content.encode("utf-8") if isinstance(content, str) else content
-    with new_file(path) as file, writing_to(path):
+    with new_file(path) as file, name_path_in_errors(path):
         file.write(data)
 
 
-def plain(value: Any) -> Any:
+def as_plain_value(value: Any) -> Any:
     """Return NumPy numbers and arrays as Python's own, for ``json``."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
@@ -40,15 +40,15 @@ def new_file(path: str | Path) -> Iterator[BinaryIO]:
             f"cannot write {path}: there is no folder {path.parent}"
         )
     hidden = path.with_name(f".{path.name}.{os.getpid()}.{uuid4().hex[:8]}.tmp")
-    with writing_to(path):
+    with name_path_in_errors(path):
         nameless = _open_nameless(path.parent)
         file = open(hidden, "xb") if nameless is None else open(nameless, "wb")  # noqa: SIM115
     try:
         yield file
-        with writing_to(path):
+        with name_path_in_errors(path):
             file.flush()
             if nameless is not None:
-                _give_name(nameless, path, hidden)
+                _link_at_path(nameless, path, hidden)
             else:
                 file.close()
                 os.replace(hidden, path)
@@ -60,7 +60,7 @@ def new_file(path: str | Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def writing_to(path: str | Path) -> Iterator[None]:
+def name_path_in_errors(path: str | Path) -> Iterator[None]:
     """Name the file in an error of the system."""
     try:
         yield
@@ -84,7 +84,7 @@ def _open_nameless(folder: Path) -> int | None:
     return None
 
 
-def _give_name(descriptor: int, path: Path, hidden: Path) -> None:
+def _link_at_path(descriptor: int, path: Path, hidden: Path) -> None:
     source = f"/proc/self/fd/{descriptor}"
     # With src_dir_fd (which an absolute source ignores), Python calls linkat, which
     # follows the symbolic link; plain link would link to the link itself.

@@ -34,7 +34,7 @@ class LockedDatabase(ABC):
     def __init__(self, path: Path | None) -> None:
         self.path = path
         self._lock = RLock()
-        with self._messages():
+        with self._translated_errors():
             self._connection = sqlite3.connect(
                 path or ":memory:",
                 timeout=self._patience,
@@ -44,7 +44,7 @@ class LockedDatabase(ABC):
         # Python 3.13 warns of connections that are collected open.
         weakref.finalize(self, self._connection.close)
         try:
-            with self._messages():
+            with self._translated_errors():
                 # One process, so that no memory need be shared: the lock is kept.
                 self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
                 is_new = self._is_new()
@@ -54,7 +54,7 @@ class LockedDatabase(ABC):
             with self._transaction():
                 if is_new:
                     self._create()
-                self._opened(is_new)
+                self._check_or_initialize(is_new)
         except BaseException:
             self._connection.close()
             raise
@@ -67,7 +67,7 @@ class LockedDatabase(ABC):
 
     def close(self) -> None:
         """Close the file; its log is written into it."""
-        with self._lock, self._messages():
+        with self._lock, self._translated_errors():
             self._connection.close()
 
     def _is_new(self) -> bool:
@@ -97,21 +97,21 @@ class LockedDatabase(ABC):
         self._connection.execute(f"PRAGMA user_version = {self._version}")
 
     @abstractmethod
-    def _opened(self, is_new: bool) -> None:
+    def _check_or_initialize(self, is_new: bool) -> None:
         """Check the content, or write the first; called in a transaction."""
 
     @abstractmethod
-    def _translated(self, error: sqlite3.Error, code: int) -> Exception:
+    def _translate_error(self, error: sqlite3.Error, code: int) -> Exception:
         """Return the error to raise in place of one of SQLite."""
 
-    def _rows(self, query: str, *arguments: Any) -> list[Any]:
-        with self._lock, self._messages():
+    def _query_rows(self, query: str, *arguments: Any) -> list[Any]:
+        with self._lock, self._translated_errors():
             return self._connection.execute(query, arguments).fetchall()
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """Commit all changes of a block, or none of them after an error."""
-        with self._lock, self._messages():
+        with self._lock, self._translated_errors():
             self._connection.execute("BEGIN EXCLUSIVE")
             try:
                 yield self._connection
@@ -123,13 +123,13 @@ class LockedDatabase(ABC):
                 raise
 
     @contextmanager
-    def _messages(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-            raise self._translated(error, code) from error
+            raise self._translate_error(error, code) from error
         except UnicodeDecodeError as error:
             # The message of SQLite quotes damaged bytes.
             damage = sqlite3.DatabaseError("damaged text")
-            raise self._translated(damage, sqlite3.SQLITE_CORRUPT) from error
+            raise self._translate_error(damage, sqlite3.SQLITE_CORRUPT) from error

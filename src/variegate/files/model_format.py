@@ -94,7 +94,7 @@ _PARAMETERS: dict[str, Shape] = {
 }
 
 
-def _parameter(field: dataclasses.Field[Any]) -> Shape:
+def _parameter_shape(field: dataclasses.Field[Any]) -> Shape:
     if field.name in _PARAMETERS:
         return _PARAMETERS[field.name]
     annotation = str(field.type)
@@ -107,7 +107,7 @@ _TOOLS: dict[str, type[Any]] = {
 }
 TOOLS = {
     name: Record(
-        {}, {field.name: _parameter(field) for field in dataclasses.fields(cls)}
+        {}, {field.name: _parameter_shape(field) for field in dataclasses.fields(cls)}
     )
     for name, cls in _TOOLS.items()
 }
@@ -136,7 +136,7 @@ def _check_one_model(value: Mapping[str, Any], place: str) -> None:
 MODELS = ListOf(Names(_check_one_model), least=1)
 
 
-def application(sections: Mapping[str, Shape]) -> Shape:
+def application_format(sections: Mapping[str, Shape]) -> Shape:
     """Return the format of an application's files, with sections of its own."""
     shared = {"type": String(), "settings": MapOf(ANYTHING), "models": MODELS}
     return Record({**_REQUIRED, **shared, **sections}, _OPTIONAL)
@@ -150,13 +150,13 @@ def section_of(document: Mapping[str, Any], name: str) -> dict[str, Any]:
     return section
 
 
-def parse(text: str | bytes) -> Any:
+def parse_json(text: str | bytes) -> Any:
     """Return plain values, numbers and texts among them that can be worked with."""
     document = json.loads(
         text,
         parse_constant=_refuse_constant,
-        parse_float=lambda number: _bounded(float(number), number),
-        parse_int=lambda number: _bounded(int(number), number),
+        parse_float=lambda number: _check_magnitude(float(number), number),
+        parse_int=lambda number: _check_magnitude(int(number), number),
     )
     json.dumps(document, ensure_ascii=False).encode()  # no halves of characters
     return document
@@ -166,7 +166,7 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a number that a model may hold")
 
 
-def _bounded(value: float, number: str) -> float:
+def _check_magnitude(value: float, number: str) -> float:
     if not abs(value) <= LARGEST:
         raise ValueError(f"{number[:20]} is larger than a number in a model may be")
     return value

@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 
 from variegate._version import __version__
-from variegate.files.atomic import plain, write_atomic
+from variegate.files.atomic import as_plain_value, write_atomic
 from variegate.files.model_format import (
     FORMAT,
     HEAD,
@@ -48,7 +48,7 @@ from variegate.files.model_format import (
     encode_ending,
     encode_kernel,
     encode_settings,
-    parse,
+    parse_json,
 )
 from variegate.files.schema import SchemaError
 from variegate.kernels import Kernel
@@ -88,7 +88,7 @@ _NONSENSE = (
 )
 
 
-def register(kind: str | None, reader: Reader) -> None:
+def register_reader(kind: str | None, reader: Reader) -> None:
     """Let ``reader`` read files of a type: those of applications are entry points."""
     _readers[kind] = reader
 
@@ -111,9 +111,13 @@ def write_document(content: Mapping[str, Any], path: str | Path) -> None:
     }
     try:
         text = json.dumps(
-            document, indent=2, allow_nan=False, ensure_ascii=False, default=plain
+            document,
+            indent=2,
+            allow_nan=False,
+            ensure_ascii=False,
+            default=as_plain_value,
         )
-        parse(text)  # refuses values that could not be read
+        parse_json(text)  # refuses values that could not be read
     except (TypeError, ValueError) as error:
         raise ValueError(f"the model cannot be written as JSON: {error}") from error
     write_atomic(path, text + "\n")
@@ -166,7 +170,7 @@ def load(
     """
     path = Path(path)
     try:
-        document = parse(path.read_bytes())
+        document = parse_json(path.read_bytes())
     except (ValueError, RecursionError) as error:
         raise ModelFileError(
             f"{path} is not a variegate model, or is damaged: {error}"
@@ -174,7 +178,7 @@ def load(
     try:
         _check_head(document)
         own = Own(kernels, {} if modules is None else modules)
-        return _reader(document.get("type"))(document, own)
+        return _find_reader(document.get("type"))(document, own)
     except (ModelFileError, SchemaError) as error:
         raise ModelFileError(f"{path}: {error}") from None
     except _NONSENSE as error:
@@ -196,7 +200,7 @@ def _check_head(document: Any) -> None:
         )
 
 
-def _reader(kind: Any) -> Reader:
+def _find_reader(kind: Any) -> Reader:
     """Return the reader of a type of model; a file can name no other code."""
     if kind is None:
         import_module(_PLAIN_MODELS)
@@ -206,20 +210,20 @@ def _reader(kind: Any) -> Reader:
             raise ModelFileError(
                 f"unknown type of model {kind!r}; known are {', '.join(sorted(known))}"
             )
-        register(kind, known[kind].load())
+        register_reader(kind, known[kind].load())
     return _readers[kind]
 
 
-def read_one(
+def read_nested_model(
     plain: Callable[..., Any], entry: Mapping[str, Any], own: Own = NOTHING
 ) -> Any:
     """Return one of the models of an application, a ``plain`` one if it has no type."""
     if "type" in entry:
-        return _reader(entry["type"])(entry, own)
+        return _find_reader(entry["type"])(entry, own)
     return decode(plain, entry, own)
 
 
-def read_plain(
+def read_single_model(
     cls: Callable[..., Any], document: Mapping[str, Any], own: Own = NOTHING
 ) -> Any:
     """Return the model of a file that holds one and nothing else."""

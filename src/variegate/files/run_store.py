@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from variegate.files.atomic import plain
+from variegate.files.atomic import as_plain_value
 from variegate.files.locked_database import LockedDatabase
 
 _HEADER = b"SQLite format 3\0"
@@ -86,17 +86,17 @@ class RunStore(LockedDatabase):
         if path is not None:
             _check_file(path)
         # Through JSON, so that tuples equal lists, and numbers of any type each other.
-        self._run = json.loads(json.dumps(run or {}, default=plain))
+        self._run = json.loads(json.dumps(run or {}, default=as_plain_value))
         super().__init__(path)
 
-    def _opened(self, is_new: bool) -> None:
+    def _check_or_initialize(self, is_new: bool) -> None:
         if is_new:
             rows = [(name, json.dumps(value)) for name, value in self._run.items()]
             self._connection.executemany("INSERT INTO run VALUES (?, ?)", rows)
         try:
             there = {
                 name: json.loads(value)
-                for name, value in self._rows("SELECT name, value FROM run")
+                for name, value in self._query_rows("SELECT name, value FROM run")
             }
         except ValueError:
             raise CheckpointError(self._not_ours.format(self.path)) from None
@@ -123,11 +123,13 @@ class RunStore(LockedDatabase):
 
     def keys(self) -> list[str]:
         """Return the keys of all finished steps, in the order in which they ended."""
-        return [key for (key,) in self._rows("SELECT key FROM steps ORDER BY rowid")]
+        return [
+            key for (key,) in self._query_rows("SELECT key FROM steps ORDER BY rowid")
+        ]
 
     def get(self, key: str) -> bytes | None:
         """Return the value of a step; None if it is not finished, or is damaged."""
-        found = self._rows("SELECT value, checksum FROM steps WHERE key = ?", key)
+        found = self._query_rows("SELECT value, checksum FROM steps WHERE key = ?", key)
         if not found or zlib.crc32(found[0][0]) != found[0][1]:
             return None
         return bytes(found[0][0])
@@ -158,7 +160,7 @@ class RunStore(LockedDatabase):
         if self.path is not None:
             self.path.unlink(missing_ok=True)
 
-    def _translated(self, error: sqlite3.Error, code: int) -> Exception:
+    def _translate_error(self, error: sqlite3.Error, code: int) -> Exception:
         if code == sqlite3.SQLITE_BUSY:
             return StoreInUseError(
                 f"{self.path} is in use by another process, or its file system has "

@@ -42,7 +42,7 @@ class Shape:
         if not self.admits(value):
             if self.is_section and value in (None, []):
                 raise SchemaError(f'the section "{place}" is missing')
-            raise SchemaError(f'"{place}" is {_shown(value)}, not {self.words}')
+            raise SchemaError(f'"{place}" is {_abbreviate(value)}, not {self.words}')
         self.inside(value, place)
 
 
@@ -124,7 +124,7 @@ def MapOf(shape: Shape) -> Shape:
 
     def inside(value: Mapping[str, Any], place: str) -> None:
         for name, entry in value.items():
-            shape.check(entry, _inside(place, name))
+            shape.check(entry, _join_path(place, name))
 
     return Names(inside)
 
@@ -137,13 +137,13 @@ def Record(
 
     def inside(value: Mapping[str, Any], place: str) -> None:
         if unknown := sorted(value.keys() - shapes.keys()):
-            found = ", ".join(_shown(_inside(place, name)) for name in unknown)
+            found = ", ".join(_abbreviate(_join_path(place, name)) for name in unknown)
             raise SchemaError(f"unknown {found}")
         for name in required:
             if name not in value:
-                raise SchemaError(f'the section "{_inside(place, name)}" is missing')
+                raise SchemaError(f'the section "{_join_path(place, name)}" is missing')
         for name, entry in value.items():
-            shapes[name].check(entry, _inside(place, name))
+            shapes[name].check(entry, _join_path(place, name))
 
     return Names(inside)
 
@@ -184,10 +184,10 @@ def _is_matrix(value: Any) -> bool:
 MATRIX = Shape("a matrix of numbers", _is_matrix)
 
 
-def _inside(place: str, name: str) -> str:
+def _join_path(place: str, name: str) -> str:
     return f"{place}.{name}" if place else name
 
 
-def _shown(value: Any) -> str:
+def _abbreviate(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from variegate._random import generator
+from variegate._random import as_generator
 from variegate._typing import FloatArray, RandomState
 from variegate._validation import check_count, check_number
 from variegate.ground_set import GroundSet
@@ -89,7 +89,7 @@ def check_kernel(
     fitted.check()
     fitted.fit([ground_set])
     prepared = fitted.prepare(ground_set)
-    rng = generator(random_state)
+    rng = as_generator(random_state)
     domain = fitted.domain
     has_changed = False
     for number in range(n_points):

@@ -27,7 +27,7 @@ from scipy.spatial.distance import cdist
 from variegate._typing import FloatArray, IntArray
 from variegate._validation import check_choice, check_count, check_flag, check_number
 from variegate.files.schema import MATRIX, Shape
-from variegate.ground_set import GroundSet, naming
+from variegate.ground_set import GroundSet, name_position_in_errors
 from variegate.kernels.base import Kernel, PullBack, check_block
 from variegate.kernels.known import Looks, available, sizes_of
 from variegate.linalg.limits import POOLED_ITEMS
@@ -196,7 +196,7 @@ def same_n_features(ground_sets: Sequence[GroundSet], block: str | None) -> int:
     """Return the number of similarity features, the same for all ground sets."""
     n_features = -1
     for position, ground_set in available(ground_sets):
-        with naming(position):
+        with name_position_in_errors(position):
             found = int(ground_set.features(block).shape[1])
             if n_features < 0:
                 n_features = found

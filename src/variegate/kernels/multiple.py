@@ -9,7 +9,7 @@ import numpy as np
 
 from variegate._typing import FloatArray, IntArray
 from variegate._validation import check_number
-from variegate.ground_set import GroundSet, naming
+from variegate.ground_set import GroundSet, name_position_in_errors
 from variegate.kernels.features import (
     FeatureMap,
     check_approximation,
@@ -331,7 +331,7 @@ def _median_distance(
     n_sets = len(ground_sets)
     for position in range(0, n_sets, _step(n_sets)):
         ground_set = ground_sets[position]
-        with naming(position):
+        with name_position_in_errors(position):
             features = ground_set.features(block)
             if most_items is not None and len(ground_set) > most_items:
                 generator = np.random.default_rng(position)

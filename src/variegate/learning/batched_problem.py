@@ -15,7 +15,12 @@ import numpy as np
 from scipy import sparse
 
 from variegate._typing import FloatArray
-from variegate.ground_set import GroundSet, GroundSetError, ValidationError, renumbering
+from variegate.ground_set import (
+    GroundSet,
+    GroundSetError,
+    ValidationError,
+    map_positions_in_errors,
+)
 from variegate.kernels import Kernel
 from variegate.learning.examples import Example, check_examples
 from variegate.learning.objective import LargeMarginLoss
@@ -79,7 +84,9 @@ class BatchedProblem:
             )
         ground_sets = [example.ground_set for example in self.examples]
         if fit_kernel:
-            with renumbering([example.position for example in self.examples]):
+            with map_positions_in_errors(
+                [example.position for example in self.examples]
+            ):
                 kernel.fit(ground_sets)
         # One answer for all batches, however many examples the last one has.
         self._compiled = compiled_pays([len(ground_set) for ground_set in ground_sets])

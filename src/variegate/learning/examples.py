@@ -12,7 +12,7 @@ from variegate.ground_set import (
     check_ground_sets,
     check_same_features,
     check_subsets,
-    naming,
+    name_position_in_errors,
 )
 from variegate.subsets import as_members
 
@@ -56,7 +56,7 @@ def check_pairs(
                 "subset) pair; to learn from two lists, give both"
             )
         ground_set, subset = pair
-        with naming(position):
+        with name_position_in_errors(position):
             if not isinstance(ground_set, GroundSet):
                 ground_set = GroundSet(ground_set)
             members = as_members(subset, len(ground_set))
@@ -79,7 +79,7 @@ def _error_costs(
         raise ValueError(f"{len(given)} {name} for {len(ground_sets)} ground sets")
     checked = []
     for position, costs in enumerate(given):
-        with naming(position):
+        with name_position_in_errors(position):
             n_items = len(ground_sets[position])
             checked.append(check_error_costs(costs, n_items, name))
     return checked

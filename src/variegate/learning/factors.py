@@ -187,7 +187,7 @@ def _factored(factors: Factors, weights: FloatArray, u: FloatArray) -> LEnsemble
     own = factors.squared @ factors.weights(weights)
     if float(own @ np.exp(2.0 * np.minimum(u, 300.0))) <= TAME_TRACE:
         # Qualities may then spread further than from_factor knows to be safe.
-        return LEnsemble._of(Factored(factors.scaled(weights, u)))
+        return LEnsemble._from_representation(Factored(factors.scaled(weights, u)))
     length = np.sqrt(np.where(own > 0.0, own, 1.0))
     rows = factors.scaled(weights, -np.log(length))
-    return LEnsemble._of(Graded.with_rows(rows, u + np.log(length)))
+    return LEnsemble._from_representation(Graded.with_rows(rows, u + np.log(length)))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from variegate._typing import FloatArray, IntArray
-from variegate.ground_set import GroundSet, naming
+from variegate.ground_set import GroundSet, name_position_in_errors
 from variegate.kernels import Kernel
 from variegate.kernels.weighted import PackedSimilarities
 from variegate.learning.examples import Example, check_examples
@@ -198,7 +198,7 @@ class TrainingProblem(LearningProblem):
         X = np.stack([ground_set.quality for ground_set in ground_sets])
         X -= self.coordinates.center
         if len(positions) == 1:
-            with naming(positions[0]):
+            with name_position_in_errors(positions[0]):
                 make, low_rank = self._low_rank(ground_sets[0])
             if make is not None:
                 with self._explained(positions):

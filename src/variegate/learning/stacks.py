@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from variegate._typing import FloatArray, IntArray
-from variegate.ground_set import GroundSet, naming
+from variegate.ground_set import GroundSet, name_position_in_errors
 from variegate.kernels import Kernel
 from variegate.kernels.base import PullBack
 from variegate.kernels.weighted import PackedSimilarities
@@ -64,7 +64,7 @@ def prepared_stack(
         return together
     prepared = []
     for position, ground_set in zip(positions.tolist(), ground_sets, strict=True):
-        with naming(position):
+        with name_position_in_errors(position):
             prepared.append(kernel.prepare(ground_set))
     return kernel.stack(prepared) if kernel.stackable else prepared[0]
 

@@ -65,7 +65,7 @@ class Limits:
 _Place = tuple[int, int, list[tuple[int, int]]]
 
 
-def _flattened(value: Any) -> list[memoryview]:
+def _serialize_with_buffers(value: Any) -> list[memoryview]:
     """Return an object as bytes: the recipe to put it together, and its arrays."""
     buffers: list[pickle.PickleBuffer] = []
     recipe = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
@@ -90,13 +90,13 @@ class _Spill:
         return file
 
     def add(self, flat: list[memoryview]) -> _Place:
-        start = _upto(self.size, mmap.ALLOCATIONGRANULARITY)
+        start = _round_up(self.size, mmap.ALLOCATIONGRANULARITY)
         parts, at = [], 0
         for part in flat:
             self._file.seek(start + at)
             self._file.write(part)
             parts.append((at, at + part.nbytes))
-            at = _upto(at + part.nbytes, _ALIGNED)
+            at = _round_up(at + part.nbytes, _ALIGNED)
         self._file.flush()
         self.size = start + at
         self._file.truncate(self.size)
@@ -110,11 +110,11 @@ class _Spill:
         return pickle.loads(recipe, buffers=arrays)
 
 
-def _upto(size: int, step: int) -> int:
+def _round_up(size: int, step: int) -> int:
     return -(-size // step) * step
 
 
-class _Work:
+class _WorkEntries:
     """The entries of one kind of work: a problem with all of its partitions."""
 
     def __init__(self, folder: str | None) -> None:
@@ -129,7 +129,7 @@ class Cache:
     """Objects by their work and a key; safe for threads, which make each one once."""
 
     def __init__(self) -> None:
-        self._work: dict[str, _Work] = {}
+        self._work: dict[str, _WorkEntries] = {}
         self._requests = 0
         self._lock = threading.Lock()
         self._making: dict[tuple[str, Any], threading.Lock] = {}
@@ -142,20 +142,22 @@ class Cache:
             making = self._making.setdefault((work, key), threading.Lock())
         with making:
             try:
-                found, value = self._find(work, key, limits)
+                found, value = self._look_up(work, key, limits)
                 if not found:
                     value = make()
-                    self._keep(work, key, value, limits)
+                    self._store_value(work, key, value, limits)
             finally:
                 with self._lock:
                     self._making.pop((work, key), None)
                     self._last = time.monotonic()
                     if not self._is_watched:
                         self._is_watched = True
-                        threading.Thread(target=self._watch, daemon=True).start()
+                        threading.Thread(
+                            target=self._clear_when_idle, daemon=True
+                        ).start()
         return cast("V", value)
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Keep nothing."""
         with self._lock:
             self._work.clear()
@@ -169,7 +171,7 @@ class Cache:
         kept = self._work.values()
         return sum(w.in_memory for w in kept), sum(w.spill.size for w in kept)
 
-    def _watch(self) -> None:
+    def _clear_when_idle(self) -> None:
         """Forget all after a while without requests."""
         while True:
             with self._lock:
@@ -180,25 +182,25 @@ class Cache:
                     return
             time.sleep(max(left, 0.01 * _IDLE))
 
-    def _find(self, name: str, key: Any, limits: Limits) -> tuple[bool, Any]:
+    def _look_up(self, name: str, key: Any, limits: Limits) -> tuple[bool, Any]:
         with self._lock:
             self._requests += 1
-            work = self._work.setdefault(name, _Work(limits.folder))
+            work = self._work.setdefault(name, _WorkEntries(limits.folder))
             work.last_used = self._requests
             if key in work.values:
                 return True, work.values[key]
             place = work.places.get(key)
         return (False, None) if place is None else (True, work.spill.read(place))
 
-    def _keep(self, name: str, key: Any, value: Any, limits: Limits) -> None:
-        flat = _flattened(value)
+    def _store_value(self, name: str, key: Any, value: Any, limits: Limits) -> None:
+        flat = _serialize_with_buffers(value)
         # Small objects take more room in memory than in a recipe.
         n_bytes = flat[0].nbytes + sum(part.nbytes for part in flat)
         with self._lock:
             for other, work in list(self._work.items()):
                 if other != name and self._requests - work.last_used > _UNUSED_FOR:
                     del self._work[other]
-            work = self._work.setdefault(name, _Work(limits.folder))
+            work = self._work.setdefault(name, _WorkEntries(limits.folder))
             if key in work.values or key in work.places:
                 return
             in_memory, on_disk = self._bytes_kept()

@@ -46,11 +46,11 @@ class Engine(Protocol):
     def tree_sum(
         self, function: Callable[[T], R], items: Sequence[T], add: Callable[[R, R], R]
     ) -> R:
-        """Return the sum of the results of at least one item, as :func:`add_in_tree`.
+        """Return the sum of the results of at least one item, as :func:`tree_reduce`.
 
         ``add`` changes neither of its arguments.
         """
-        return add_in_tree(add, self.map(function, items))
+        return tree_reduce(add, self.map(function, items))
 
 
 class Serial(Engine):
@@ -94,13 +94,13 @@ class Threads(Serial):
         if self.n_jobs == 1 or len(items) < 2:
             yield from super().map(function, items, progress)
             return
-        results = in_threads(function, items, self.n_jobs, self.n_jobs)
+        results = map_in_threads(function, items, self.n_jobs, self.n_jobs)
         for n_done, result in enumerate(results):
             yield result
             progress(n_done + 1, len(items))
 
 
-def in_threads(
+def map_in_threads(
     function: Callable[[T], R], items: Iterable[T], n_jobs: int, ahead: int
 ) -> Iterator[R]:
     """Yield results in the order of the items, of which ``ahead`` are begun early."""
@@ -117,20 +117,20 @@ def in_threads(
             pool.shutdown(cancel_futures=True)
 
 
-def bundles(summands: Sequence[R]) -> list[Sequence[R]]:
-    """Return one level of the tree: neighbours that are added by :func:`add_up`."""
+def split_into_bundles(summands: Sequence[R]) -> list[Sequence[R]]:
+    """Return one level of the tree: neighbours that are added by :func:`sum_bundle`."""
     return [summands[k : k + FAN_IN] for k in range(0, len(summands), FAN_IN)]
 
 
-def add_up(add: Callable[[R, R], R], summands: Sequence[R]) -> R:
+def sum_bundle(add: Callable[[R, R], R], summands: Sequence[R]) -> R:
     """Add neighbours from left to right."""
     return reduce(add, summands)
 
 
-def add_in_tree(add: Callable[[R, R], R], summands: Iterable[R]) -> R:
+def tree_reduce(add: Callable[[R, R], R], summands: Iterable[R]) -> R:
     """Add summands in the order of the tree, holding one bundle of each level at most.
 
-    The same as adding up :func:`bundles`, then those of the sums, and so on.
+    The same as adding up :func:`split_into_bundles`, then those of the sums, and so on.
     """
     levels: list[list[R]] = []
 
@@ -139,7 +139,7 @@ def add_in_tree(add: Callable[[R, R], R], summands: Iterable[R]) -> R:
             levels.append([])
         levels[height].append(value)
         if len(levels[height]) == FAN_IN:
-            total, levels[height] = add_up(add, levels[height]), []
+            total, levels[height] = sum_bundle(add, levels[height]), []
             insert(height + 1, total)
 
     for summand in summands:
@@ -148,8 +148,8 @@ def add_in_tree(add: Callable[[R, R], R], summands: Iterable[R]) -> R:
         raise ValueError("there is nothing to add up")
     for height in range(len(levels) - 1):
         if levels[height]:
-            insert(height + 1, add_up(add, levels[height]))
-    return add_up(add, levels[-1])
+            insert(height + 1, sum_bundle(add, levels[height]))
+    return sum_bundle(add, levels[-1])
 
 
 def is_local(engine: Engine | None) -> bool:

@@ -24,15 +24,15 @@ from joblib import hash as hash_of
 from variegate._typing import AnyArray, IntArray
 from variegate._validation import check_count
 from variegate._version import __version__
-from variegate.files.atomic import plain
+from variegate.files.atomic import as_plain_value
 from variegate.files.run_store import RunStore, arrays_from_bytes, arrays_to_bytes
-from variegate.ground_set import GroundSet, check_same_features, naming
+from variegate.ground_set import GroundSet, check_same_features, name_position_in_errors
 from variegate.kernels import Kernel
 from variegate.kernels.known import KnownInPart, Looks, SomeRows
 from variegate.learning.examples import Example
 from variegate.learning.quality import FeatureCoordinates, FeatureMoments
 from variegate.partitions.cache import Limits
-from variegate.partitions.engine import Engine, Serial, add_in_tree
+from variegate.partitions.engine import Engine, Serial, tree_reduce
 from variegate.partitions.partition import (
     Partition,
     PartitionError,
@@ -110,7 +110,7 @@ class ExampleSurvey:
         return cls(*counts, features, tuple((n, tuple(b), p) for n, b, p in kinds))
 
 
-def survey_of(reader: Reader, partition: Partition) -> ExampleSurvey:
+def survey_partition(reader: Reader, partition: Partition) -> ExampleSurvey:
     """Return the survey of one partition."""
     examples = reader.read(partition)
     ground_sets = [example.ground_set for example in examples]
@@ -123,7 +123,7 @@ def survey_of(reader: Reader, partition: Partition) -> ExampleSurvey:
     for example in examples:
         here = example.ground_set
         if here.quality.shape[1] != width or here.blocks.keys() != names:
-            with naming(example.position):
+            with name_position_in_errors(example.position):
                 check_same_features(here, first)
     kind = (first.n_features, tuple(first.blocks), partition.path)
     return ExampleSurvey(counts, sizes, FeatureMoments.of(ground_sets), (kind,))
@@ -212,29 +212,31 @@ class PartitionedExamples:
         """Sizes and features of all examples."""
 
         def make() -> bytes:
-            work = partial(survey_of, self.reader)
+            work = partial(survey_partition, self.reader)
             # Added up in this process: the sizes of all examples could be more than a
             # worker has room for.
             parts = self.engine.map(work, self.source.partitions)
-            return add_in_tree(operator.add, parts).to_bytes()
+            return tree_reduce(operator.add, parts).to_bytes()
 
         content = self.store.remember(f"survey {self.source.key}", make)
         survey = ExampleSurvey.from_bytes(content)
         survey.check()
         return survey
 
-    def settle(self, kernel: Kernel) -> Kernel:
+    def fit_kernel(self, kernel: Kernel) -> Kernel:
         """Return the kernel, fitted as it would be to all ground sets in one list."""
 
         def make() -> bytes:
-            known = self._looked_at(kernel.looks_at(self.survey.sizes))
-            return json.dumps(kernel.fit(known).get_state(), default=plain).encode()
+            known = self._read_what_kernel_needs(kernel.looks_at(self.survey.sizes))
+            return json.dumps(
+                kernel.fit(known).get_state(), default=as_plain_value
+            ).encode()
 
         key = f"kernel {hash_of([self.source.key, kernel])}"
         kernel.set_state(json.loads(self.store.remember(key, make)))
         return kernel
 
-    def _looked_at(self, looks: Looks) -> Sequence[GroundSet]:
+    def _read_what_kernel_needs(self, looks: Looks) -> Sequence[GroundSet]:
         """Return the ground sets and rows that a kernel looks at."""
         bounds = np.append(0, np.cumsum(self.survey.n_examples)).tolist()
         places = np.array(sorted(looks), dtype=np.int64)
@@ -245,23 +247,29 @@ class PartitionedExamples:
             here = places[(places >= start) & (places < end)].tolist()
             if here:
                 items.append((partition, {p - start: looks[p] for p in here}))
-        parts = self.engine.map(partial(_look, self.reader), items)
+        parts = self.engine.map(partial(_read_rows_for_kernel, self.reader), items)
         found = [one for part in parts for one in part]
         known = dict(zip(places.tolist(), found, strict=True))
         return KnownInPart(self.survey.sizes, known)
 
-    def head(self) -> Iterator[Example]:
+    def first_examples(self) -> Iterator[Example]:
         """Yield the first examples of every partition, read when their turn comes."""
         for partition in self.source.partitions:
-            for examples in self.engine.map(partial(_head, self.reader), [partition]):
+            for examples in self.engine.map(
+                partial(_first_examples, self.reader), [partition]
+            ):
                 yield from examples
 
 
-def _head(reader: Reader, partition: Partition, most: int = 50) -> list[Example]:
+def _first_examples(
+    reader: Reader, partition: Partition, most: int = 50
+) -> list[Example]:
     return copy.deepcopy(reader.read(partition)[:most])
 
 
-def _look(reader: Reader, item: tuple[Partition, Looks]) -> list[GroundSet | SomeRows]:
+def _read_rows_for_kernel(
+    reader: Reader, item: tuple[Partition, Looks]
+) -> list[GroundSet | SomeRows]:
     """Return the ground sets and rows of one partition that a kernel looks at."""
     partition, looks = item
     examples = reader.read(partition)

@@ -66,7 +66,7 @@ class Partition:
     @classmethod
     def of(cls, path: str | Path) -> Self:
         """Describe a file as it is now."""
-        found = _stat(str(path))
+        found = _stat_file(str(path))
         return cls(str(path), found.st_size, found.st_mtime_ns)
 
     def check_unchanged(self) -> None:
@@ -79,7 +79,7 @@ class Partition:
         UnreadablePartitionError
             If the system cannot tell them.
         """
-        found = _stat(self.path)
+        found = _stat_file(self.path)
         if (found.st_size, found.st_mtime_ns) != (self.n_bytes, self.modified_ns):
             raise PartitionChangedError(
                 self.path,
@@ -90,7 +90,7 @@ class Partition:
             )
 
 
-def _stat(path: str) -> os.stat_result:
+def _stat_file(path: str) -> os.stat_result:
     try:
         return os.stat(path)
     except OSError as error:
@@ -239,13 +239,13 @@ class PairPartitions(PairReader):
         self.partitions: tuple[PairPartition, ...] = tuple(
             map(PairPartition, range(len(loaders)), loaders, firsts)
         )
-        self.key = _hash_of(loaders) if key is None else key
+        self.key = _hash_loaders(loaders) if key is None else key
 
     def __len__(self) -> int:
         return len(self.partitions)
 
 
-def _hash_of(loaders: Sequence[Loader]) -> str:
+def _hash_loaders(loaders: Sequence[Loader]) -> str:
     try:
         return str(hash_of(list(loaders)))
     except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -283,18 +283,18 @@ class SpilledPairs(PairPartitions):
         digest = hashlib.blake2b(digest_size=16)
         loaders: list[Loader] = []
         firsts: list[int] = []
-        for part in _parts(examples):
+        for part in _split_examples(examples):
             pairs = [(example.ground_set, example.members) for example in part]
             content = pickle.dumps(pairs, protocol=5)
             digest.update(content)
             path = Path(self._folder.name, f"{len(loaders)}.pickle")
             path.write_bytes(content)
-            loaders.append(partial(_load, path))
+            loaders.append(partial(_load_pairs, path))
             firsts.append(part[0].position)
         super().__init__(loaders, digest.hexdigest(), firsts=firsts)
 
 
-def _parts(examples: Iterable[Example]) -> Iterator[list[Example]]:
+def _split_examples(examples: Iterable[Example]) -> Iterator[list[Example]]:
     part: list[Example] = []
     n_bytes = 0
     for example in examples:
@@ -313,6 +313,6 @@ def _n_bytes(ground_set: GroundSet) -> int:
     return sum(8 * matrix.size for matrix in matrices)
 
 
-def _load(path: Path) -> list[tuple[GroundSet, Any]]:
+def _load_pairs(path: Path) -> list[tuple[GroundSet, Any]]:
     pairs: list[tuple[GroundSet, Any]] = pickle.loads(path.read_bytes())
     return pairs

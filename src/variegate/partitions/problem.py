@@ -5,10 +5,10 @@ Solvers use a :class:`PartitionedProblem` like a
 kept by its worker, and sums are added in one order.
 
 Before the solver, very large data is used in steps of Adam on batches of whole
-partitions (:class:`Passes`): the first ten iterations of a solver that sees all of the
-data before each step could be learned from a tenth of the data.  Batches are drawn by a
-seed and the number of the pass.  Their number follows from the data alone, so that
-results do not depend on the number of workers.
+partitions (:class:`StochasticPasses`): the first ten iterations of a solver that sees
+all of the data before each step could be learned from a tenth of the data.  Batches are
+drawn by a seed and the number of the pass.  Their number follows from the data alone,
+so that results do not depend on the number of workers.
 """
 
 from __future__ import annotations
@@ -87,10 +87,10 @@ class Preparation:
     def problem(self, partition: Partition) -> TrainingProblem | None:
         """Return the problem, from the cache if it is there; None without examples."""
         partition.check_unchanged()
-        make = partial(self._make, partition)
+        make = partial(self._make_problem, partition)
         return CACHE.get(self.key, partition, make, self.limits)
 
-    def _make(self, partition: Partition) -> TrainingProblem | None:
+    def _make_problem(self, partition: Partition) -> TrainingProblem | None:
         examples = self.reader.read(partition)
         if not examples:
             return None
@@ -98,7 +98,7 @@ class Preparation:
         return TrainingProblem(examples, self.kernel, loss, **self.options)
 
 
-def evaluate(
+def evaluate_partition(
     preparation: Preparation,
     loss: LargeMarginLoss,
     omega: float,
@@ -113,7 +113,7 @@ def evaluate(
         return Sums(*problem.weighed(loss, omega).sums(flat), problem.n_sets)
 
 
-def expected_f(
+def expected_f_of_partition(
     preparation: Preparation, flat: FloatArray, partition: Partition
 ) -> Sums:
     """Return the sum of the expected F-scores of a partition, and their number."""
@@ -163,14 +163,18 @@ class PartitionedProblem(LearningProblem):
     def value_and_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
         """Return the objective and its gradient at a point of ``space``."""
         flat = flat.copy()
-        work = partial(evaluate, self._preparation, self.loss, self.omega, flat)
-        sums = self._sums(work, flat)
+        work = partial(
+            evaluate_partition, self._preparation, self.loss, self.omega, flat
+        )
+        sums = self._tree_sum_or_stored(work, flat)
         return self.penalized(flat, sums.value, sums.gradient)
 
     def expected_f(self, flat: FloatArray) -> float:
         """Return the mean of the expected F-scores at a point of ``space``."""
         flat = flat.copy()
-        sums = self._sums(partial(expected_f, self._preparation, flat), flat)
+        sums = self._tree_sum_or_stored(
+            partial(expected_f_of_partition, self._preparation, flat), flat
+        )
         return sums.value / sums.count
 
     def batch(self, numbers: Sequence[int]) -> PartitionedProblem:
@@ -180,7 +184,7 @@ class PartitionedProblem(LearningProblem):
         some.n_sets = int(self.examples.survey.n_examples[some._numbers].sum())
         return some
 
-    def _sums(self, work: partial[Sums], flat: FloatArray) -> Sums:
+    def _tree_sum_or_stored(self, work: partial[Sums], flat: FloatArray) -> Sums:
         partitions, numbers = self.examples.source.partitions, self._numbers
         some = partitions if numbers is None else [partitions[k] for k in numbers]
 
@@ -204,7 +208,7 @@ class PartitionedProblem(LearningProblem):
 
 
 @dataclass(frozen=True)
-class Passes:
+class StochasticPasses:
     """Passes over all partitions, a step a batch; the seed draws the batches.
 
     The settings have rates and, if that is given, the size of batches in examples.

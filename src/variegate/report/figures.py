@@ -120,7 +120,7 @@ def _figure_class() -> type[Figure]:
             file = str(arguments[0]) if arguments else ""
             # A viewer draws the text of an SVG, with fonts of its own.
             if not (options.get("format") or file).endswith("svg"):
-                _note_once(lacking)
+                _warn_once_of_missing(lacking)
             with _without_glyph_warnings():
                 super().savefig(*arguments, **options)
 
@@ -135,14 +135,14 @@ def _set_fonts(figure: Figure) -> frozenset[str]:
     wanted = {c for text in texts for c in text.get_text() if ord(c) > 0x7F}
     if not wanted:
         return frozenset()
-    families, lacking = families_for(frozenset(wanted))
+    families, lacking = find_font_families(frozenset(wanted))
     if len(families) > 1:
         for text in texts:
             text.set_fontfamily(list(families))
     return lacking
 
 
-def _note_once(lacking: frozenset[str]) -> None:
+def _warn_once_of_missing(lacking: frozenset[str]) -> None:
     new = sorted(lacking - _noted)
     if new:
         _noted.update(new)
@@ -155,7 +155,9 @@ def _note_once(lacking: frozenset[str]) -> None:
 
 
 @lru_cache(maxsize=32)
-def families_for(wanted: frozenset[str]) -> tuple[tuple[str, ...], frozenset[str]]:
+def find_font_families(
+    wanted: frozenset[str],
+) -> tuple[tuple[str, ...], frozenset[str]]:
     """Return families of fonts that have characters, and those that none has.
 
     The first is matplotlib's own; each of the others has the most of the characters
@@ -165,7 +167,7 @@ def families_for(wanted: frozenset[str]) -> tuple[tuple[str, ...], frozenset[str
 
     path = font_manager.findfont(font_manager.FontProperties())
     families = [font_manager.get_font(path).family_name]
-    lacking = wanted - _characters(path)
+    lacking = wanted - _font_characters(path)
     others = {
         entry.name: entry.fname
         for entry in font_manager.fontManager.ttflist
@@ -175,8 +177,10 @@ def families_for(wanted: frozenset[str]) -> tuple[tuple[str, ...], frozenset[str
         and not entry.name.startswith("Last Resort")
     }
     while lacking and others:
-        best = max(others, key=lambda name: len(lacking & _characters(others[name])))
-        found = lacking & _characters(others.pop(best))
+        best = max(
+            others, key=lambda name: len(lacking & _font_characters(others[name]))
+        )
+        found = lacking & _font_characters(others.pop(best))
         if not found:
             break
         families.append(best)
@@ -185,7 +189,7 @@ def families_for(wanted: frozenset[str]) -> tuple[tuple[str, ...], frozenset[str
 
 
 @lru_cache(maxsize=1024)
-def _characters(path: str) -> frozenset[str]:
+def _font_characters(path: str) -> frozenset[str]:
     """Return the characters that a font has, none where it cannot be read."""
     from matplotlib import font_manager
 

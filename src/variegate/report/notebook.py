@@ -14,37 +14,39 @@ from variegate.report.wording import one_line
 _LONGEST = 300
 
 
-def number(value: float) -> str:
+def format_number(value: float) -> str:
     """Return a number as people read it."""
     return f"{value:.4g}"
 
 
-def more(shown: int, total: int, noun: str) -> str:
+def hidden_rows_note(shown: int, total: int, noun: str) -> str:
     """Return the number of rows that are not shown as text, or nothing."""
     return f"and {total - shown:,} more {noun}" if total > shown else ""
 
 
-def card(title: str, facts: Mapping[str, str], *parts: str) -> str:
+def html_card(title: str, facts: Mapping[str, str], *parts: str) -> str:
     """Return a title, facts by name, and more HTML below them."""
     rows = "".join(
-        f'<tr><th style="text-align:left">{_cell(name)}</th>'
-        f'<td style="text-align:left">{_cell(value)}</td></tr>'
+        f'<tr><th style="text-align:left">{_html_cell(name)}</th>'
+        f'<td style="text-align:left">{_html_cell(value)}</td></tr>'
         for name, value in facts.items()
     )
     body = f"<table>{rows}</table>" if rows else ""
-    return f"<div><strong>{_cell(title)}</strong>{body}{''.join(parts)}</div>"
+    return f"<div><strong>{_html_cell(title)}</strong>{body}{''.join(parts)}</div>"
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]], note: str = "") -> str:
+def html_table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], note: str = ""
+) -> str:
     """Return a table, and perhaps a line below it."""
     if not rows:
         return ""
-    top = "".join(f"<th>{_cell(name)}</th>" for name in head)
+    top = "".join(f"<th>{_html_cell(name)}</th>" for name in head)
     body = "".join(
-        f"<tr>{''.join(f'<td>{_cell(value)}</td>' for value in row)}</tr>"
+        f"<tr>{''.join(f'<td>{_html_cell(value)}</td>' for value in row)}</tr>"
         for row in rows
     )
-    below = f"<p>{_cell(note)}</p>" if note else ""
+    below = f"<p>{_html_cell(note)}</p>" if note else ""
     return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>{below}"
 
 
@@ -53,6 +55,6 @@ def preformatted(text: str) -> str:
     return f'<pre style="line-height:1.3">{escape(text)}</pre>'
 
 
-def _cell(text: str) -> str:
+def _html_cell(text: str) -> str:
     text = one_line(text)
     return escape(text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…")

@@ -26,20 +26,22 @@ def render(room: str, template: str, **facts: Any) -> str:
     ``room`` is the package that the page is of, such as "text".  Templates are looked
     for in its folder ``templates`` and then in that of this package.
     """
-    found = environment(room, autoescape=True).get_template(template)
+    found = template_environment(room, autoescape=True).get_template(template)
     page = found.render(facts, pieces="pieces.html")
     return _UNWRITABLE.sub("\ufffd", page)
 
 
 def render_markdown(room: str, template: str, **facts: Any) -> str:
     """Return Markdown; the pieces that templates are made of escape what they show."""
-    found = environment(room, autoescape=False).get_template(template)
+    found = template_environment(room, autoescape=False).get_template(template)
     text = found.render(facts, pieces="pieces.md")
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
 @lru_cache
-def environment(room: str | Path, autoescape: bool, extra: str = "") -> Environment:
+def template_environment(
+    room: str | Path, autoescape: bool, extra: str = ""
+) -> Environment:
     """Return the environment of the templates of a room, or of a folder of them.
 
     ``extra`` names the extra of the package that Jinja2 comes with.
@@ -63,8 +65,8 @@ def environment(room: str | Path, autoescape: bool, extra: str = "") -> Environm
     found.filters |= {
         "count": count,
         "file_name": _file_name,
-        "md": _escaped,
-        "share": _share,
+        "md": _escape_markdown,
+        "share": _percentage,
         "svg": _svg,
     }
     return found
@@ -74,12 +76,12 @@ def _file_name(path: str) -> str:
     return re.split(r"[/\\]", path.rstrip("/\\"))[-1]
 
 
-def _escaped(text: str) -> str:
+def _escape_markdown(text: str) -> str:
     """Return text that Markdown shows as it is."""
     return re.sub(r"([\\`*_\[\]<>|~&#])", r"\\\1", one_line(text))
 
 
-def _share(number: float) -> str:
+def _percentage(number: float) -> str:
     return f"{100.0 * min(max(number, 0.0), 1.0):.1f}"
 
 

@@ -14,7 +14,7 @@ _BAR = 16
 _WIDTH = 100_000
 
 
-def columns(
+def align_columns(
     rows: Iterable[Sequence[str]], *, numbers: Collection[int] = (), indent: int = 0
 ) -> str:
     """Return rows as aligned lines, with two spaces between columns.
@@ -44,7 +44,7 @@ def columns(
     return textwrap.indent("\n".join(lines), " " * indent)
 
 
-def with_bars(names: Sequence[str], values: Sequence[float]) -> str:
+def format_bars(names: Sequence[str], values: Sequence[float]) -> str:
     """Return names, numbers and bars, those of negative numbers to the left."""
     largest = max(map(abs, values), default=0.0)
     # Decimals by which the largest has three digits.
@@ -59,7 +59,7 @@ def with_bars(names: Sequence[str], values: Sequence[float]) -> str:
         )
         for name, value in zip(names, values, strict=True)
     ]
-    return columns(rows, numbers=[1], indent=2)
+    return align_columns(rows, numbers=[1], indent=2)
 
 
 def _bar(share: float, room: int) -> str:

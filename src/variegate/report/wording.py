@@ -27,13 +27,13 @@ def one_line(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
-def runs(names: Sequence[str]) -> list[tuple[int, int]]:
+def find_numbered_runs(names: Sequence[str]) -> list[tuple[int, int]]:
     """Return where runs of names that are numbered one after the other begin and end.
 
     Four or more, such as e1, e2, e3 and e4, are a run; other names are by themselves.
     """
     found: list[tuple[int, int]] = []
-    for _, run in groupby(enumerate(names), _run_of):
+    for _, run in groupby(enumerate(names), _run_key):
         places = [place for place, _ in run]
         if len(places) >= _LEAST:
             found.append((places[0], places[-1] + 1))
@@ -42,7 +42,7 @@ def runs(names: Sequence[str]) -> list[tuple[int, int]]:
     return found
 
 
-def _run_of(placed: tuple[int, str]) -> tuple[str, int]:
+def _run_key(placed: tuple[int, str]) -> tuple[str, int]:
     """Return a key that names share which are numbered one after the other."""
     place, name = placed
     stem = name.rstrip("0123456789")
@@ -53,15 +53,15 @@ def _run_of(placed: tuple[int, str]) -> tuple[str, int]:
     return "", place
 
 
-def gathered(names: Sequence[str]) -> list[str]:
+def abbreviate_runs(names: Sequence[str]) -> list[str]:
     """Return names with each run of numbered ones as one: ``e1 … e32``."""
     return [
         names[first] if end - first == 1 else f"{names[first]} … {names[end - 1]}"
-        for first, end in runs(names)
+        for first, end in find_numbered_runs(names)
     ]
 
 
-def shortened(text: str, longest: int) -> str:
+def shorten_middle(text: str, longest: int) -> str:
     """Return text in one line, its middle left out where it is too long.
 
     What tells features apart is often at the end.

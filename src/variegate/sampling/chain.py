@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from variegate._random import generator
+from variegate._random import as_generator
 from variegate._typing import BoolArray, RandomState
 from variegate._validation import check_count
 from variegate.linalg.limits import RANK_TOLERANCE
 from variegate.linalg.representations import Dense, Factored, Graded
-from variegate.selection import Ensemble, refuse_fewer
+from variegate.selection import Ensemble, check_found_enough
 
 #: Rounding in the updated inverse grows slowly; it is computed anew this often.
 _STEPS_BEFORE_RENEWAL = 2000
@@ -77,10 +77,10 @@ def sample_chain(
     if burn_in < 0:
         raise ValueError(f"burn_in must not be negative, got {burn_in}")
     greedy = ensemble.decode("greedy", k)
-    refuse_fewer(len(greedy), k, greedy.stop_reason)
+    check_found_enough(len(greedy), k, greedy.stop_reason)
     if n_items == 0:  # no move is ever proposed
         return ChainSamples(np.zeros((n, 0), dtype=bool), 0.0, float(n))
-    chain = _Chain(ensemble, greedy.indices, k is not None, generator(random_state))
+    chain = _Chain(ensemble, greedy.indices, k is not None, as_generator(random_state))
     chain.advance(burn_in)
     samples = chain.sample(n, thin)
     weights = np.random.default_rng(0).standard_normal(n_items)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from variegate._random import uniforms
+from variegate._random import splitmix_uniforms
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.subsets import distinct_rows
 
@@ -44,7 +44,7 @@ def sample_elementary(
         waiting, window = samples, 2 * count + 1
         while len(waiting):
             steps = drawn[waiting, None] + np.arange(1, window + 2)
-            uniform = uniforms(seeds[waiting, None], steps)
+            uniform = splitmix_uniforms(seeds[waiting, None], steps)
             found, at = states.propose(state[waiting], uniform)
             is_done = at < window
             # An accepted proposal used two numbers.

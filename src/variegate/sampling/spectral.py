@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from variegate._random import uniforms
+from variegate._random import splitmix_uniforms
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.linalg.limits import COMPILED_SAMPLES, COMPILED_SAMPLES_TOGETHER
 from variegate.linalg.spectrum import Eigenvectors
@@ -89,7 +89,7 @@ def _choose_eigenvectors(
 ) -> None:
     """Fill ``kept`` as :func:`variegate.linalg.compiled.elementary` does."""
     n_vectors = len(log_values)
-    uniform = uniforms(seeds[:, None], np.arange(1, n_vectors + 1))
+    uniform = splitmix_uniforms(seeds[:, None], np.arange(1, n_vectors + 1))
     wanted = np.full(len(seeds), table.shape[1] - 1)
     for step, m in enumerate(range(n_vectors, 0, -1)):
         samples = np.flatnonzero(wanted)

@@ -38,7 +38,7 @@ from variegate.kernels import (
     Mixture,
     MultipleKernel,
 )
-from variegate.tuning.family import OmegaFamily, fit_next
+from variegate.tuning.family import OmegaFamily, fit_from_neighbour
 from variegate.tuning.kernel_search import KernelSearch
 
 #: A group, and the items that were picked from it.
@@ -69,7 +69,7 @@ def fit_model(
         model = clone(estimator)
     else:
         model = copy.copy(start).set_params(max_iter=_WARM_ITER)
-    return fit_next(model, ground_sets, picks, estimator.lam, 1.0)
+    return fit_from_neighbour(model, ground_sets, picks, estimator.lam, 1.0)
 
 
 def candidates_for(

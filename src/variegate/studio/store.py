@@ -83,7 +83,7 @@ class Store(LockedDatabase):
         self._fingerprint, self._data = fingerprint, data
         super().__init__(path)
 
-    def _opened(self, is_new: bool) -> None:
+    def _check_or_initialize(self, is_new: bool) -> None:
         known = self.settings()
         if known.get("fingerprint", self._fingerprint) != self._fingerprint:
             raise StoreError(
@@ -117,12 +117,12 @@ class Store(LockedDatabase):
 
     def events(self) -> list[Event]:
         """Return all events, in order."""
-        rows = self._rows("SELECT seq, kind, body FROM events ORDER BY seq")
+        rows = self._query_rows("SELECT seq, kind, body FROM events ORDER BY seq")
         return [Event(seq, kind, json.loads(body)) for seq, kind, body in rows]
 
     def settings(self) -> dict[str, Any]:
         """Return all settings by name."""
-        rows = self._rows("SELECT name, value FROM settings")
+        rows = self._query_rows("SELECT name, value FROM settings")
         return {name: json.loads(value) for name, value in rows}
 
     def set(self, **settings: Any) -> None:
@@ -136,7 +136,7 @@ class Store(LockedDatabase):
             "INSERT OR REPLACE INTO settings VALUES (?, ?)", rows
         )
 
-    def _translated(self, error: sqlite3.Error, code: int) -> StoreError:
+    def _translate_error(self, error: sqlite3.Error, code: int) -> StoreError:
         is_full = code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
         reason = _REASONS.get(code, "{} cannot be used ({})").format(self.path, error)
         return (StoreFullError if is_full else StoreError)(reason)

@@ -21,7 +21,7 @@ def data_bytes(batch: pa.RecordBatch) -> int:
     )
 
 
-def numbered(
+def with_row_offsets(
     batches: Iterable[pa.RecordBatch], start: int = 0
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield batches, each with the number of its first row."""
@@ -30,7 +30,7 @@ def numbered(
         start += batch.num_rows
 
 
-def parts_of_batch(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+def split_batch(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """Cut a batch that is too large; nothing is copied."""
     n_parts = max(-(-data_bytes(batch) // _MOST_BYTES), 1)
     n_rows = min(max(batch.num_rows // n_parts, 1), _MOST_ROWS)
@@ -38,7 +38,7 @@ def parts_of_batch(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         yield batch.slice(first, n_rows)
 
 
-def copy_of_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
+def copy_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return a batch whose arrays are its own."""
     if not batch.num_columns:
         return batch
@@ -46,7 +46,7 @@ def copy_of_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
-def rows_a_batch(file: parquet.ParquetFile, names: Sequence[str]) -> int:
+def rows_per_batch(file: parquet.ParquetFile, names: Sequence[str]) -> int:
     """Return how many rows of some columns make a batch."""
     footer = file.metadata
     size = 0

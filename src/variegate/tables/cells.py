@@ -113,7 +113,7 @@ class Cells:
         """Return an error that names the column."""
         return TableError(f"column {self.name!r} ", *problem)
 
-    def no_value(self, empty: BoolArray) -> TableError:
+    def no_value_error(self, empty: BoolArray) -> TableError:
         """Return the error of cells that may not be empty."""
         mean, indicator = Setting("missing", "mean"), Setting("missing", "indicator")
         return TableError(
@@ -130,11 +130,11 @@ class Cells:
         """Return numbers, NaN where a cell is empty."""
         column = self.column
         if self.is_untyped and is_text(column.type):
-            column = self._parsed()
+            column = self._parse_numbers()
         if pa.types.is_null(column.type):  # a data frame knows no type of nothing
             column = column.cast(pa.float64())
         if not is_number(column.type):
-            raise self.error(*_why_no_number(self.name, column.type))
+            raise self.error(*_not_numeric_message(self.name, column.type))
         if pa.types.is_boolean(column.type) or pa.types.is_decimal(column.type):
             column = column.cast(pa.float64())
         numbers = column.to_numpy(zero_copy_only=False).astype(np.float64)
@@ -146,7 +146,7 @@ class Cells:
             )
         return np.asarray(numbers)
 
-    def _parsed(self) -> Any:
+    def _parse_numbers(self) -> Any:
         """Read text as numbers; an empty cell is none."""
         text = pc.utf8_trim_whitespace(self.column)
         text = pc.if_else(pc.equal(text, ""), pa.scalar(None, text.type), text)
@@ -230,7 +230,7 @@ class Cells:
             problem = (
                 "which is not a vector: in text, vectors are written as [0.1, 0.2]"
             )
-            vectors = self.parsed(_vector_of, problem)
+            vectors = self.parse_texts(_parse_vector, problem)
             column = pa.array(vectors, pa.list_(pa.float64()))
         if not is_vector(column.type):
             raise self.error(f"holds {column.type} values, not vectors")
@@ -259,7 +259,7 @@ class Cells:
             )
         return rows
 
-    def parsed(self, parse: Callable[[str], Any], problem: str) -> list[Any]:
+    def parse_texts(self, parse: Callable[[str], Any], problem: str) -> list[Any]:
         """Return text as values, None for an empty cell; name a cell with a problem."""
         found: list[Any] = []
         for place, cell in enumerate(self.column.to_pylist()):
@@ -273,14 +273,14 @@ class Cells:
         return found
 
 
-def _vector_of(text: str) -> list[float]:
+def _parse_vector(text: str) -> list[float]:
     entries = json.loads(text)
     if not isinstance(entries, list):
         raise TypeError
     return [float(number) for number in entries]
 
 
-def _why_no_number(name: str, kind: pa.DataType) -> tuple[str | Setting, ...]:
+def _not_numeric_message(name: str, kind: pa.DataType) -> tuple[str | Setting, ...]:
     if is_text(kind):
         return (
             "holds text, not numbers: if its values are names of kinds, say so: ",
@@ -305,7 +305,7 @@ def is_date(text: str) -> bool:
     return "-" in text
 
 
-def check_relevance(kind: pa.DataType, name: str) -> None:
+def check_numeric_relevance(kind: pa.DataType, name: str) -> None:
     """Refuse a column whose type says that it holds no numbers."""
     Cells(pa.array([], kind), name).numbers()  # the type is checked without rows
 
@@ -324,7 +324,7 @@ def as_labels(y: Any) -> BoolArray | None:
     return Cells(column, "y").flags()
 
 
-def as_text(value: Any, longest: int = _LONGEST) -> str:
+def abbreviate_value(value: Any, longest: int = _LONGEST) -> str:
     """Return a value in one line that is not too long."""
     if isinstance(value, float):
         return f"{value:.4g}"

@@ -20,11 +20,11 @@ from variegate.baselines.learned import Ordering
 from variegate.decoding import Constraint
 from variegate.decoding.residuals import ranked
 from variegate.ground_set import GroundSet, GroundSetError
-from variegate.partitions.engine import in_threads
+from variegate.partitions.engine import map_in_threads
 from variegate.selection import Selection
 from variegate.tables.encoded import Group
 from variegate.tables.errors import TableError
-from variegate.tables.groups import Groups, in_rows
+from variegate.tables.groups import Groups, reword_for_rows
 
 if TYPE_CHECKING:
     from variegate.decoding import Decoder
@@ -91,7 +91,7 @@ class ByModel:
     def _choose(self, ground_set: GroundSet, k: int | None) -> Choice:
         ensemble = self.model.ensemble(ground_set)
         k = None if k is None else min(k, len(ground_set))
-        limit = limit_of(self.budget, ground_set.costs)
+        limit = budget_constraint(self.budget, ground_set.costs)
         costs = None
         if limit is not None:
             costs = limit.costs
@@ -130,7 +130,7 @@ class ByMethod:
         relevance = group.relevance
         if self.relevance is not None:
             relevance = self.relevance(group.quality)
-        limit = limit_of(self.budget, group.costs)
+        limit = budget_constraint(self.budget, group.costs)
         k = self.k if k is None else k
         rows = order(group.embeddings(), relevance, k, limit)
         if self.model is None:
@@ -144,7 +144,9 @@ class ByMethod:
         return Choice(rows, probability, ending)
 
 
-def limit_of(budget: float | None, costs: FloatArray | None) -> Constraint | None:
+def budget_constraint(
+    budget: float | None, costs: FloatArray | None
+) -> Constraint | None:
     """Return the limit on costs, if there is a budget."""
     if budget is None:
         return None
@@ -181,25 +183,25 @@ class Choices:
     endings: list[dict[str, Any]] = field(default_factory=list)
     unknown_levels: Mapping[str, int] = field(default_factory=dict)
 
-    def between(self, first: int, end: int) -> Choices:
+    def slice_rows(self, first: int, end: int) -> Choices:
         """Return the choices of some rows, without the groups that they are of."""
         known = None if self.probability is None else self.probability[first:end]
         return Choices(self.selected[first:end], self.rank[first:end], known)
 
 
-def choose(
+def choose_from_groups(
     groups: Groups,
     chooser: Chooser,
     n_jobs: int | None = None,
     progress: Progress = ignore,
 ) -> Choices:
     """Choose from every group of a table."""
-    work = partial(choose_some, chooser=chooser, n_jobs=groups.threads(n_jobs))
+    work = partial(choose_in_partition, chooser=chooser, n_jobs=groups.threads(n_jobs))
     parts = groups.map(work, np.arange(len(groups)), partial(progress, "choosing"))
-    return collect(parts, groups.survey.n_rows)
+    return collect_choices(parts, groups.survey.n_rows)
 
 
-def collect(
+def collect_choices(
     parts: Iterable[Iterable[tuple[Group, Choice]]], n_rows: int, first_row: int = 0
 ) -> Choices:
     """Return the choices from rows of a table, those from ``first_row`` on."""
@@ -222,35 +224,35 @@ def collect(
     return Choices(rank > 0, rank, probability, names, endings, dict(unknown))
 
 
-def choose_some(
+def choose_in_partition(
     groups: Iterable[Group], chooser: Chooser, n_jobs: int | None
 ) -> list[tuple[Group, Choice]]:
     """Choose from the groups of a partition; they come back without features."""
     nothing = np.zeros((0, 0))
     return [
         (replace(group, quality=nothing, blocks={}), choice)
-        for group, choice in in_turn(chooser, groups, n_jobs)
+        for group, choice in map_groups(chooser, groups, n_jobs)
     ]
 
 
-def in_turn(
+def map_groups(
     work: Callable[[Group], _Result], groups: Iterable[Group], n_jobs: int | None
 ) -> Iterator[tuple[Group, _Result]]:
     """Yield every group with the result of ``work``, some at a time in threads."""
     threads = effective_n_jobs(n_jobs)
 
-    def named(group: Group) -> tuple[Group, _Result]:
+    def work_naming_group(group: Group) -> tuple[Group, _Result]:
         try:
             return group, work(group)
         except ValueError as error:
             # The model is given one ground set, whose position says nothing.
             problem = error.problem if isinstance(error, GroundSetError) else error
-            problem = in_rows(str(problem))
+            problem = reword_for_rows(str(problem))
             raise TableError(f"group {group.name!r}: {problem}") from error
 
     with threadpool_limits(limits=1, user_api="blas"):
         if threads == 1:
-            yield from map(named, groups)
+            yield from map(work_naming_group, groups)
         else:
             # No more groups in memory than keep the threads busy.
-            yield from in_threads(named, groups, threads, 8 * threads)
+            yield from map_in_threads(work_naming_group, groups, threads, 8 * threads)

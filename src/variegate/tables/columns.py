@@ -16,7 +16,7 @@ import pyarrow as pa
 from variegate._validation import check_choice
 from variegate.application.refusal import InPython, Setting
 from variegate.application.table_defaults import MISSING
-from variegate.report.wording import gathered
+from variegate.report.wording import abbreviate_runs
 from variegate.tables.errors import TableError
 
 _LISTS = ("quality", "categorical", "similarity")
@@ -71,10 +71,10 @@ class Columns:
             if value is None:
                 continue
             if name in _MADE:
-                values[name] = _made(name, value)
+                values[name] = _check_derived(name, value)
                 continue
             if name in _LISTS:
-                value = _spelt(value) if isinstance(value, Mapping) else value
+                value = _format_vectors(value) if isinstance(value, Mapping) else value
                 value = (value,) if isinstance(value, str) else value
                 value = tuple(value) if isinstance(value, Iterable) else value
             expected = value if isinstance(value, tuple) else (value,)
@@ -95,15 +95,15 @@ class Columns:
         for name in document:
             if name not in known:
                 raise TableError(
-                    f"{path}: unknown key {name!r}{nearest(name, known)}; there are "
-                    f"{', '.join(known)}"
+                    f"{path}: unknown key {name!r}{suggest_name(name, known)}; "
+                    f"there are {', '.join(known)}"
                 )
         try:
             return cls.of(**document)
         except (TypeError, ValueError) as error:
             raise TableError(f"{path}: {error}") from None
 
-    def updated(self, given: Mapping[str, Any]) -> Self:
+    def with_roles(self, given: Mapping[str, Any]) -> Self:
         """Return the columns with others in the roles that are given and not None."""
         given = {name: value for name, value in given.items() if value is not None}
         return type(self).of(**vars(self) | given)
@@ -119,10 +119,12 @@ class Columns:
         names = schema.names
         for name in (self.group, self.label, self.item, self.relevance, self.cost):
             if name is not None:
-                check_there(name, names)
+                check_column_exists(name, names)
         self.check_parts()
         spelt: dict[str, Any] = {
-            part: matching(getattr(self, part), names, part, self.taken())
+            part: match_columns(
+                getattr(self, part), names, part, self.excluded_from_features()
+            )
             for part in _LISTS
         }
         named = set(spelt["quality"]) | set(spelt["similarity"])
@@ -136,9 +138,13 @@ class Columns:
                     "name the quality columns with ",
                     Setting("quality"),
                     ": nothing in this file says which columns are numbers. It has "
-                    f"{_listed(names)}",
+                    f"{_list_columns(names)}",
                 )
-            others = {*self.taken(), *spelt["similarity"], *spelt["categorical"]}
+            others = {
+                *self.excluded_from_features(),
+                *spelt["similarity"],
+                *spelt["categorical"],
+            }
             others |= {name for parts in self.vectors.values() for name in parts}
             quality = extra + tuple(
                 field.name
@@ -149,7 +155,7 @@ class Columns:
             raise TableError(
                 "there is no column of numbers left for the quality: name some with ",
                 Setting("quality"),
-                f". The table has {_listed(names)}",
+                f". The table has {_list_columns(names)}",
             )
         return replace(self, **(spelt | {"quality": quality}))
 
@@ -162,7 +168,7 @@ class Columns:
             if name is not None and name == getattr(self, other):
                 raise TableError(f"column {name!r} cannot be both {one} and {other}")
 
-    def taken(self) -> list[str]:
+    def excluded_from_features(self) -> list[str]:
         """Return the columns that can be neither quality nor similarity."""
         # The relevance may be a quality, too.
         parts = (self.group, self.label, self.item, self.cost)
@@ -173,7 +179,7 @@ class Columns:
         return tuple(dict.fromkeys((*self.quality, *self.similarity)))
 
 
-def _spelt(vectors: Mapping[str, Any]) -> list[Any]:
+def _format_vectors(vectors: Mapping[str, Any]) -> list[Any]:
     """Return vectors that are given as a dictionary in the form of names."""
     found: list[Any] = []
     for name, patterns in vectors.items():
@@ -184,7 +190,7 @@ def _spelt(vectors: Mapping[str, Any]) -> list[Any]:
     return found
 
 
-def _made(name: str, value: Any) -> dict[str, Any]:
+def _check_derived(name: str, value: Any) -> dict[str, Any]:
     """Return vectors or ages of a file, or refuse them."""
     if not isinstance(value, Mapping):
         raise TableError(f"{name} must be a dictionary, got {value!r}")
@@ -202,16 +208,16 @@ def _made(name: str, value: Any) -> dict[str, Any]:
     return dict(value)
 
 
-def check_there(name: str, names: Sequence[str]) -> None:
+def check_column_exists(name: str, names: Sequence[str]) -> None:
     """Refuse a name that no column has, and suggest a similar one."""
     if name not in names:
         raise TableError(
-            f"there is no column {name!r}{nearest(name, names)}; the table has "
-            f"{_listed(names)}"
+            f"there is no column {name!r}{suggest_name(name, names)}; the table has "
+            f"{_list_columns(names)}"
         )
 
 
-def no_label() -> TableError:
+def missing_label_error() -> TableError:
     """Return the error of a table without labels."""
     label = Setting("label")
     return TableError(
@@ -221,26 +227,26 @@ def no_label() -> TableError:
     )
 
 
-def _listed(names: Sequence[str], most: int = 30) -> str:
-    names = gathered(names)
+def _list_columns(names: Sequence[str], most: int = 30) -> str:
+    names = abbreviate_runs(names)
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
-def nearest(name: str, names: Iterable[str]) -> str:
+def suggest_name(name: str, names: Iterable[str]) -> str:
     """Return a suggestion of a similar name, or nothing."""
-    found = closest(name, names)
+    found = closest_name(name, names)
     return "" if found is None else f" (did you mean {found!r}?)"
 
 
-def closest(name: str, names: Iterable[str]) -> str | None:
+def closest_name(name: str, names: Iterable[str]) -> str | None:
     """Return the most similar name, if one is similar enough."""
     known = {known.casefold(): known for known in names}
     found = difflib.get_close_matches(name.casefold(), known, n=1, cutoff=0.6)
     return known[found[0]] if found else None
 
 
-def matching(
+def match_columns(
     patterns: Sequence[str], names: Sequence[str], part: str, taken: Sequence[str] = ()
 ) -> tuple[str, ...]:
     """Return the columns that names and patterns stand for, each once."""
@@ -253,11 +259,12 @@ def matching(
             matches = [n for n in names if wanted.fullmatch(n) and n not in taken]
             if not matches:
                 raise TableError(
-                    f"no column matches {pattern!r}; the table has {_listed(names)}"
+                    f"no column matches {pattern!r}; "
+                    f"the table has {_list_columns(names)}"
                 )
             found.extend(matches)
         else:
-            check_there(pattern, names)
+            check_column_exists(pattern, names)
     for name in found:
         if name in taken:
             raise TableError(

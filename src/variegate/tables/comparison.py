@@ -12,7 +12,7 @@ from variegate._typing import IntArray
 from variegate._validation import check_choice, check_count, check_number
 from variegate.baselines import METHODS
 from variegate.baselines.learned import Rival, learned_rivals
-from variegate.tables.choosing import ByMethod, Choice, Chooser, in_turn
+from variegate.tables.choosing import ByMethod, Choice, Chooser, map_groups
 from variegate.tables.encoded import Group
 from variegate.tables.errors import TableError
 from variegate.tables.groups import Groups
@@ -65,7 +65,7 @@ class SizeLimit:
         """The number of rows, where it is the same for all groups."""
         return None if isinstance(self.k, str) else self.k
 
-    def within(self, chooser: Chooser) -> Chooser:
+    def limit_chooser(self, chooser: Chooser) -> Chooser:
         """Return a chooser of ``number`` rows, or of as many as are wanted."""
         return partial(_choose_wanted, chooser=chooser) if self.k == WANTED else chooser
 
@@ -81,7 +81,7 @@ def method_choosers(
     for name in methods:
         check_choice("method", name, METHODS)
     return {
-        f"{name} ({limit})": limit.within(
+        f"{name} ({limit})": limit.limit_chooser(
             ByMethod(name, limit.number, limit.budget, trade_off, seed)
         )
         for name in methods
@@ -92,10 +92,10 @@ def model_choosers(
     name: str, selector: FittedSelector, omega: float | None, limit: SizeLimit
 ) -> dict[str, Chooser]:
     """Return a model that decides how much to choose, and one within the limit."""
-    choosers = {name: selector._chooser(omega)}
+    choosers = {name: selector._make_chooser(omega)}
     if limit:
-        chooser = selector._chooser(omega, limit.number, limit.budget)
-        choosers[f"{name} ({limit})"] = limit.within(chooser)
+        chooser = selector._make_chooser(omega, limit.number, limit.budget)
+        choosers[f"{name} ({limit})"] = limit.limit_chooser(chooser)
     return choosers
 
 
@@ -110,7 +110,7 @@ def rival_choosers(rivals: Mapping[str, Rival], limit: SizeLimit) -> dict[str, C
         shown = limit if limit.budget is not None else own
         how = (rival.method, own.number, own.budget, rival.trade_off)
         chooser = ByMethod(*how, relevance=rival.relevance)
-        choosers[f"{name} ({shown})"] = own.within(chooser)
+        choosers[f"{name} ({shown})"] = own.limit_chooser(chooser)
     return choosers
 
 
@@ -137,7 +137,7 @@ def learn_rivals(
     return rivals
 
 
-def remembered(
+def memoize_choices(
     groups: Iterable[Group], choosers: Choosers, n_jobs: int | None
 ) -> dict[str, Chooser]:
     """Choose from groups, and return choosers that give back these choices.
@@ -145,12 +145,15 @@ def remembered(
     For groups of the same numbers, whose features may be others.
     """
 
-    def chosen(group: Group) -> list[Choice]:
+    def choose_with_all(group: Group) -> list[Choice]:
         found = (chooser(group) for chooser in choosers.values())
         # Without the probabilities, which take the room of all rows.
         return [choice._replace(probability=None) for choice in found]
 
-    kept = {group.number: found for group, found in in_turn(chosen, groups, n_jobs)}
+    kept = {
+        group.number: found
+        for group, found in map_groups(choose_with_all, groups, n_jobs)
+    }
     return {
         name: lambda group, place=place: kept[group.number][place]
         for place, name in enumerate(choosers)

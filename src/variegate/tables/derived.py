@@ -26,7 +26,12 @@ import pyarrow as pa
 from variegate._typing import FloatArray
 from variegate.partitions import UnreadablePartitionError
 from variegate.tables.cells import Batch, Cells
-from variegate.tables.columns import Columns, check_there, is_text, matching
+from variegate.tables.columns import (
+    Columns,
+    check_column_exists,
+    is_text,
+    match_columns,
+)
 from variegate.tables.errors import TableError
 
 if TYPE_CHECKING:
@@ -39,7 +44,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY = timedelta(days=1)
 
 
-def days(cells: Cells) -> FloatArray:
+def parse_days(cells: Cells) -> FloatArray:
     """Return the days from 1970 to each of the dates, NaN where a cell is empty."""
     column, kind = cells.column, cells.column.type
     if is_text(kind):
@@ -47,7 +52,7 @@ def days(cells: Cells) -> FloatArray:
             "which is not a date: dates are written as 2026-01-31 or "
             "2026-01-31T12:00+01:00"
         )
-        return np.array(cells.parsed(days_of, problem), dtype=np.float64)
+        return np.array(cells.parse_texts(days_from_iso, problem), dtype=np.float64)
     if pa.types.is_null(kind):
         return np.full(len(column), np.nan)
     if not (pa.types.is_date(kind) or pa.types.is_timestamp(kind)):
@@ -61,7 +66,7 @@ def days(cells: Cells) -> FloatArray:
     return np.asarray(numbers / 86_400e6)
 
 
-def days_of(text: str) -> float:
+def days_from_iso(text: str) -> float:
     """Return the days from 1970 to a date in ISO 8601."""
     instant = datetime.fromisoformat(text)
     if instant.tzinfo is None:
@@ -69,12 +74,12 @@ def days_of(text: str) -> float:
     return (instant - _EPOCH) / _DAY
 
 
-def date_of(number: float) -> str:
+def iso_from_days(number: float) -> str:
     """Return the instant that is some days after the start of 1970, in ISO 8601."""
     return (_EPOCH + number * _DAY).isoformat()
 
 
-def last_day(rows: Rows, name: str) -> float:
+def newest_day(rows: Rows, name: str) -> float:
     """Return the last of all dates in days from 1970, minus infinity without any.
 
     A file that cannot be read has none; the survey refuses it.
@@ -82,7 +87,7 @@ def last_day(rows: Rows, name: str) -> float:
     latest = -np.inf
     with suppress(UnreadablePartitionError):
         for batch in rows.batches([name]):
-            found = days(batch[name])
+            found = parse_days(batch[name])
             latest = max(latest, np.max(found, initial=-np.inf, where=~np.isnan(found)))
     return float(latest)
 
@@ -92,7 +97,7 @@ def newest(latest: float, name: str) -> str:
     if latest == -np.inf:
         raise TableError(f"column {name!r} holds no dates, so that there is no age")
     try:
-        return date_of(latest)
+        return iso_from_days(latest)
     except OverflowError:
         raise TableError(
             f"column {name!r} holds a date after the year 9999, before which ages "
@@ -105,17 +110,19 @@ class Derivation:
 
     def __init__(self, schema: pa.Schema, columns: Columns) -> None:
         self._vectors = columns.vectors
-        self._ages = {f"{AGE}{n}": (n, days_of(d)) for n, d in columns.ages.items()}
+        self._ages = {
+            f"{AGE}{n}": (n, days_from_iso(d)) for n, d in columns.ages.items()
+        }
         self._sources = {name: list(parts) for name, parts in self._vectors.items()}
         self._sources |= {age: [name] for age, (name, _) in self._ages.items()}
         for name in (name for several in self._sources.values() for name in several):
-            check_there(name, schema.names)
+            check_column_exists(name, schema.names)
         made = [pa.field(n, _vector_type(p, schema)) for n, p in self._vectors.items()]
         made += [pa.field(name, pa.float64()) for name in self._ages]
         kept = [field for field in schema if field.name not in self._sources]
         self.schema = pa.schema([*kept, *made], schema.metadata)
 
-    def sources(self, names: Sequence[str]) -> list[str]:
+    def source_columns(self, names: Sequence[str]) -> list[str]:
         """Return the columns of the table that some columns are made of."""
         read = (part for name in names for part in self._sources.get(name, [name]))
         return list(dict.fromkeys(read))
@@ -124,13 +131,13 @@ class Derivation:
         """Return some columns of a batch that has their sources."""
         if not self._sources.keys() & set(names):
             return batch
-        arrays = [self._array(name, batch) for name in names]
+        arrays = [self._column_array(name, batch) for name in names]
         return replace(batch, rows=pa.RecordBatch.from_arrays(arrays, list(names)))
 
-    def _array(self, name: str, batch: Batch) -> Any:
+    def _column_array(self, name: str, batch: Batch) -> Any:
         if name in self._ages:
             source, last = self._ages[name]
-            return pa.array(last - days(batch[source]), from_pandas=True)
+            return pa.array(last - parse_days(batch[source]), from_pandas=True)
         if name not in self._vectors:
             return batch.rows.column(name)
         parts = self._vectors[name]
@@ -162,10 +169,10 @@ def derive(
             is_there = entry in schema.names
             if not is_there and entry.startswith(AGE):
                 date = entry.removeprefix(AGE)
-                check_there(date, schema.names)
+                check_column_exists(date, schema.names)
                 ages[date] = ages.get(date) or newest(date)
             elif not is_there and "=" in entry:
-                entry, parts = _vector(entry, part, columns, schema.names)
+                entry, parts = _resolve_vector(entry, part, columns, schema.names)
                 vectors.setdefault(entry, []).extend(parts)
             names.append(entry)
         named[part] = tuple(dict.fromkeys(names))
@@ -179,7 +186,7 @@ def derive(
     return replace(columns, **named, vectors=found, ages=ages)
 
 
-def _vector(
+def _resolve_vector(
     entry: str, part: str, columns: Columns, names: Sequence[str]
 ) -> tuple[str, tuple[str, ...]]:
     name, _, pattern = entry.partition("=")
@@ -193,4 +200,4 @@ def _vector(
         raise TableError(
             f"vector {name!r} has the name of a column: give it another one"
         )
-    return name, matching([pattern], names, part, columns.taken())
+    return name, match_columns([pattern], names, part, columns.excluded_from_features())

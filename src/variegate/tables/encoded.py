@@ -107,9 +107,9 @@ class EncodedRows:
         """Return the groups with a flag as examples, numbered from ``position`` on."""
         assert self.chosen is not None  # examples have labels
         is_wanted = np.repeat(flags, np.diff(self.bounds))
-        quality = self._checked("quality", self.quality, is_wanted)
+        quality = self._check_features("quality", self.quality, is_wanted)
         blocks = {
-            name: self._checked("similarity", block, is_wanted)
+            name: self._check_features("similarity", block, is_wanted)
             for name, block in self.blocks.items()
         }
         if len(blocks) == 1:  # goes without a name
@@ -128,7 +128,9 @@ class EncodedRows:
             found.append(Example(place, ground_set, chosen[low:high] - first, 1.0, 1.0))
         return found
 
-    def _checked(self, role: str, features: AnyArray, is_wanted: BoolArray) -> Any:
+    def _check_features(
+        self, role: str, features: AnyArray, is_wanted: BoolArray
+    ) -> Any:
         """Return features of all rows as a read-only matrix."""
         matrix = np.array(features, dtype=np.float64, order="C")
         bad = ~np.isfinite(matrix).all(axis=1) & is_wanted
@@ -185,7 +187,7 @@ class GroupReader:
         label = columns.label if self.labels is None else None
         parts = (columns.group, label, columns.item, columns.cost, columns.relevance)
         features = {column.name: column for column in encoding.columns()}
-        batch = self.rows.whole(partition.rows, *parts, *features)
+        batch = self.rows.read_all(partition.rows, *parts, *features)
         index = GroupIndex()
         numbers = index.numbers(batch, columns.group)
         partition.check_groups(index)
@@ -196,8 +198,8 @@ class GroupReader:
         relevance = None
         if columns.relevance is not None:
             cells = batch[columns.relevance]
-            relevance = encoding.filled(cells.name, cells.numbers())
-            relevance = _all_there(relevance, cells, "relevance")
+            relevance = encoding.fill_missing(cells.name, cells.numbers())
+            relevance = _check_no_missing(relevance, cells, "relevance")
         strange = {n: column.is_unknown(batch[n]) for n, column in features.items()}
         return EncodedRows(
             index.names,
@@ -205,20 +207,22 @@ class GroupReader:
             rows,
             encoding.encode(encoding.quality, batch),
             {
-                name: encoding.encode(block, batch).astype(_precision(block))
+                name: encoding.encode(block, batch).astype(_feature_dtype(block))
                 for name, block in encoding.blocks.items()
             },
             batch.flags(label, self.labels),
-            None if columns.cost is None else costs_of(batch[columns.cost]),
+            None if columns.cost is None else read_costs(batch[columns.cost]),
             relevance,
             {name: rows for name, rows in strange.items() if rows.any()},
         )
 
 
-def check_parts(partition: GroupPartition, reader: RowReader) -> Iterator[TableError]:
+def check_items_and_costs(
+    partition: GroupPartition, reader: RowReader
+) -> Iterator[TableError]:
     """Yield the problems of the items and costs of a partition."""
     columns, index = reader.columns, GroupIndex()
-    batch = reader.whole(partition.rows, columns.group, columns.item, columns.cost)
+    batch = reader.read_all(partition.rows, columns.group, columns.item, columns.cost)
     try:
         if columns.item is not None:
             numbers = index.numbers(batch, columns.group)
@@ -227,12 +231,12 @@ def check_parts(partition: GroupPartition, reader: RowReader) -> Iterator[TableE
         yield error
     try:
         if columns.cost is not None:
-            costs_of(batch[columns.cost])
+            read_costs(batch[columns.cost])
     except TableError as error:
         yield error
 
 
-def _precision(block: Sequence[Any]) -> str:
+def _feature_dtype(block: Sequence[Any]) -> str:
     """Return the type that features of a block are kept in.
 
     Directions are at most 1; other numbers may be larger than those learned from.
@@ -241,9 +245,9 @@ def _precision(block: Sequence[Any]) -> str:
     return "f4" if is_single else "f8"
 
 
-def costs_of(cells: Cells) -> FloatArray:
+def read_costs(cells: Cells) -> FloatArray:
     """Return costs, all of which must be above zero."""
-    costs = _all_there(cells.numbers(), cells, "cost")
+    costs = _check_no_missing(cells.numbers(), cells, "cost")
     bad = costs <= 0.0
     if bad.any():
         raise TableError(
@@ -253,7 +257,7 @@ def costs_of(cells: Cells) -> FloatArray:
     return costs
 
 
-def _all_there(numbers: FloatArray, cells: Cells, part: str) -> FloatArray:
+def _check_no_missing(numbers: FloatArray, cells: Cells, part: str) -> FloatArray:
     bad = np.isnan(numbers)
     if bad.any():
         raise TableError(

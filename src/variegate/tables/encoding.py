@@ -82,7 +82,7 @@ class FeatureColumn:
     def encode(self, cells: Cells, missing: str) -> FloatArray:
         """Return the features of some rows, one row each."""
         if self.kind == "category":
-            values, empty = self._categories(cells.texts())
+            values, empty = self._one_hot(cells.texts())
         elif self.kind == "number":
             numbers = cells.numbers()
             empty = np.isnan(numbers)
@@ -100,12 +100,12 @@ class FeatureColumn:
             values = (vectors - self.mean) / self.scale
             empty = np.zeros(len(values), dtype=bool)
         if missing == "error" and empty.any():
-            raise cells.no_value(empty)
+            raise cells.no_value_error(empty)
         if self.has_indicator:
             values = np.column_stack([values, empty])
         return np.asarray(values, dtype=np.float64)
 
-    def _categories(self, text: Any) -> tuple[FloatArray, BoolArray]:
+    def _one_hot(self, text: Any) -> tuple[FloatArray, BoolArray]:
         codes = pc.index_in(text, value_set=pa.array(self.levels, pa.string()))
         codes = codes.fill_null(-1).to_numpy(zero_copy_only=False)
         values = np.zeros((len(codes), len(self.levels)))
@@ -145,7 +145,7 @@ class Encoding:
         """Return all columns that features are made of."""
         return [*self.quality, *(c for block in self.blocks.values() for c in block)]
 
-    def filled(self, name: str, numbers: FloatArray) -> FloatArray:
+    def fill_missing(self, name: str, numbers: FloatArray) -> FloatArray:
         """Return numbers of a column with the mean in empty cells, where allowed."""
         for column in self.quality if self.missing != "error" else ():
             if column.name == name and column.kind == "number":
@@ -209,7 +209,7 @@ class _Moments:
             exponent,
         )
 
-    def settled(self) -> tuple[FloatArray, FloatArray]:
+    def mean_and_scale(self) -> tuple[FloatArray, FloatArray]:
         spread = np.sqrt(self.squares / np.maximum(self.count, 1))
         # A constant column says nothing, however its mean was rounded.
         is_constant = spread <= 1e-12 * np.abs(self.mean)
@@ -248,7 +248,7 @@ class _Column:
                 f"column {name!r} holds vectors of {min(sizes)} numbers in some rows "
                 f"and of {max(sizes)} in others"
             )
-        both.problem = both.problem or _too_many(name, both.levels)
+        both.problem = both.problem or _too_many_levels_error(name, both.levels)
         return both
 
 
@@ -275,7 +275,7 @@ class ColumnStatistics:
                 empty = self._add_column(batch, name, is_wanted)
                 found.has_empty |= bool(empty[is_wanted].any())
                 if self.columns.missing == "error" and empty.any():
-                    raise batch[name].no_value(empty)
+                    raise batch[name].no_value_error(empty)
             except TableError as error:
                 found.problem = found.problem or error
 
@@ -287,7 +287,7 @@ class ColumnStatistics:
             wanted = texts.filter(pa.array(is_wanted))
             levels = {one for one in wanted.unique().to_pylist() if one is not None}
             found.levels |= levels
-            if problem := _too_many(name, found.levels):
+            if problem := _too_many_levels_error(name, found.levels):
                 raise problem
             return np.asarray(texts.is_null().to_numpy(zero_copy_only=False))
         if batch.is_untyped and _holds_vectors(cells.column):
@@ -325,8 +325,12 @@ class ColumnStatistics:
         """Return the encoding by these statistics, or raise the first problem."""
         for error in self.problems.values():
             raise error
-        quality = tuple(self._column(n, "quality") for n in self.columns.quality)
-        similarity = [self._column(n, "similarity") for n in self.columns.similarity]
+        quality = tuple(
+            self._feature_column(n, "quality") for n in self.columns.quality
+        )
+        similarity = [
+            self._feature_column(n, "similarity") for n in self.columns.similarity
+        ]
         blocks: dict[str, tuple[FeatureColumn, ...]] = {
             c.name: (c,) for c in similarity if c.kind == "direction"
         }
@@ -336,7 +340,7 @@ class ColumnStatistics:
             blocks[name] = numbers
         return Encoding(quality, blocks, self.columns.missing)
 
-    def _column(self, name: str, part: str) -> FeatureColumn:
+    def _feature_column(self, name: str, part: str) -> FeatureColumn:
         found, kind = self._found[name], self._kind(name, part)
         if kind == "direction":
             assert found.size is not None
@@ -345,7 +349,7 @@ class ColumnStatistics:
             mean = scale = np.zeros(0)
         else:
             assert found.moments is not None
-            mean, scale = found.moments.settled()
+            mean, scale = found.moments.mean_and_scale()
         return FeatureColumn(
             name,
             kind,
@@ -357,7 +361,7 @@ class ColumnStatistics:
         )
 
 
-def _too_many(name: str, levels: Collection[str]) -> TableError | None:
+def _too_many_levels_error(name: str, levels: Collection[str]) -> TableError | None:
     if len(levels) <= MAX_LEVELS:
         return None
     return TableError(

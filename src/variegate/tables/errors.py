@@ -20,7 +20,7 @@ NAMES = {
 BLOCK_BYTES = 4 * 2**20
 
 
-def repeated(names: Sequence[str]) -> str:
+def repeated_names(names: Sequence[str]) -> str:
     """Return which names several columns have, with a comma between them."""
     return ", ".join(repr(n) for n, times in Counter(names).items() if times > 1)
 
@@ -46,7 +46,7 @@ def refuse_other_separator(path: Path, header: str) -> None:
             )
 
 
-def explanation(path: Path, file_format: str, error: BaseException) -> str:
+def explain_read_error(path: Path, file_format: str, error: BaseException) -> str:
     """Return the problem of a file and its remedy, from the message of Arrow."""
     said = " ".join(str(error).split())
     if len(said) > 200:
@@ -67,11 +67,11 @@ def explanation(path: Path, file_format: str, error: BaseException) -> str:
             "quotes if it holds the separator"
         )
     if file_format == "jsonl":
-        return _explanation_of_json(path, said)
+        return _explain_json_error(path, said)
     return f"{path} is not {NAMES[file_format]}, or is damaged ({said}); write it again"
 
 
-def _explanation_of_json(path: Path, said: str) -> str:
+def _explain_json_error(path: Path, said: str) -> str:
     # The reader counts rows from where it began a block, which is of no use.
     said = said.removeprefix("JSON parse error: ").split(" in row ")[0]
     if "specified twice" in said:

@@ -18,7 +18,7 @@ from variegate.application.model_facts import LearnedKernel, learned_parts
 from variegate.estimator import LargeMarginDPP
 from variegate.kernels import Kinds
 from variegate.linalg.cosine import unit_rows
-from variegate.tables.choosing import Chooser, in_turn
+from variegate.tables.choosing import Chooser, map_groups
 from variegate.tables.encoded import Group
 from variegate.tables.errors import TableError
 from variegate.tables.groups import Groups
@@ -155,7 +155,7 @@ class Evaluation:
         All choosers see the same samples of groups.
         """
         rows = {name: self.scores[name] for name in names or self.scores}
-        return _means(rows, seed)
+        return _mean_intervals(rows, seed)
 
     def differences(self, first: str, seed: int = 0) -> dict[str, dict[str, Interval]]:
         """Return by how much ``first`` is above each of the others, in pairs."""
@@ -164,7 +164,7 @@ class Evaluation:
             for name, rows in self.scores.items()
             if name != first
         }
-        return _means(rows, seed)
+        return _mean_intervals(rows, seed)
 
     def over_rows(self, seed: int = 0) -> dict[str, dict[str, Interval]]:
         """Return precision and recall over the rows of all groups together.
@@ -177,7 +177,7 @@ class Evaluation:
         for name, counts in self.counts.items():
             hits, chosen, wanted = counts.T
             ratios[name] = {"precision": (hits, chosen), "recall": (hits, wanted)}
-        return _ratios(ratios, seed)
+        return _ratio_intervals(ratios, seed)
 
     def diversities(self, seed: int = 0) -> dict[str, dict[str, Interval]]:
         """Return how unlike each other chosen rows are, and those that were wanted.
@@ -199,10 +199,12 @@ class Evaluation:
             }
             if not np.isnan(kinds).any():
                 ratios[name]["kinds"] = (kinds, np.ones(len(kinds)))
-        return _ratios(ratios, seed)
+        return _ratio_intervals(ratios, seed)
 
 
-def _means(rows: Mapping[str, FloatArray], seed: int) -> dict[str, dict[str, Interval]]:
+def _mean_intervals(
+    rows: Mapping[str, FloatArray], seed: int
+) -> dict[str, dict[str, Interval]]:
     ratios = {
         name: {
             score: (column, np.ones(len(table)))
@@ -210,10 +212,10 @@ def _means(rows: Mapping[str, FloatArray], seed: int) -> dict[str, dict[str, Int
         }
         for name, table in rows.items()
     }
-    return _ratios(ratios, seed)
+    return _ratio_intervals(ratios, seed)
 
 
-def _ratios(
+def _ratio_intervals(
     named: Mapping[str, Mapping[str, tuple[Any, Any]]], seed: int
 ) -> dict[str, dict[str, Interval]]:
     """Return ratios of sums over groups; both sums are of the same samples."""
@@ -226,14 +228,14 @@ def _ratios(
     means = np.vstack([table.mean(axis=0), means])
     top, bottom = np.hsplit(means, 2)
     found = np.divide(top, bottom, where=bottom > 0.0, out=np.full_like(top, np.nan))
-    intervals = map(_interval_of, found.T)
+    intervals = map(_bootstrap_interval, found.T)
     return {
         name: {score: next(intervals) for score in scores}
         for name, scores in named.items()
     }
 
 
-def _interval_of(found: FloatArray) -> Interval:
+def _bootstrap_interval(found: FloatArray) -> Interval:
     """Return the first number with what 95 % of the others are between."""
     if np.isnan(found[0]):
         return Interval(*[float("nan")] * 3)
@@ -245,7 +247,7 @@ def _interval_of(found: FloatArray) -> Interval:
 # Judging ------------------------------------------------------------------------------
 
 
-def judge(
+def judge_groups(
     groups: Groups,
     numbers: IntArray,
     choosers: Mapping[str, Chooser],
@@ -265,7 +267,9 @@ def judge(
         rng = np.random.default_rng(seed)
         numbers = np.sort(rng.choice(numbers, MAX_JUDGED, replace=False))
     threads = groups.threads(n_jobs)
-    work = partial(evaluate, choosers=choosers, n_jobs=threads, diversity=diversity)
+    work = partial(
+        evaluate_choosers, choosers=choosers, n_jobs=threads, diversity=diversity
+    )
     parts = list(groups.map(work, numbers, partial(progress, stage)))
     if not parts:
         raise TableError("there are no groups to evaluate on")
@@ -273,7 +277,7 @@ def judge(
     return replace(Evaluation.joined(parts), n_in_all=n_in_all, unreadable=unreadable)
 
 
-def evaluate(
+def evaluate_choosers(
     groups: Iterable[Group],
     choosers: Mapping[str, Chooser],
     n_jobs: int | None = None,
@@ -284,7 +288,7 @@ def evaluate(
     ``diversity`` judges the chosen rows beside the labels.
     """
 
-    def judged(group: Group) -> tuple[Any, ...]:
+    def judge_group(group: Group) -> tuple[Any, ...]:
         wanted = group.wanted()  # refuses groups without labels before the work
         choices = [chooser(group) for chooser in choosers.values()]
         orders = [*(choice.order for choice in choices), wanted]
@@ -298,20 +302,22 @@ def evaluate(
             [choice.ending for choice in choices],
         )
 
-    found = [one for _, one in in_turn(judged, groups, n_jobs)]
+    found = [one for _, one in map_groups(judge_group, groups, n_jobs)]
     if not found:
         raise TableError("there are no groups to evaluate on")
     scores, counts, diversities, endings = zip(*found, strict=True)
     by_chooser = zip(choosers, zip(*endings, strict=True), strict=True)
     return Evaluation(
-        _by_chooser(choosers, scores),
-        _by_chooser(choosers, counts),
-        _by_chooser([*choosers, WANTED_ROWS], diversities),
+        _split_by_chooser(choosers, scores),
+        _split_by_chooser(choosers, counts),
+        _split_by_chooser([*choosers, WANTED_ROWS], diversities),
         {name: Endings.of(ended) for name, ended in by_chooser if ended[0] is not None},
     )
 
 
-def _by_chooser(names: Iterable[str], rows: Sequence[Any]) -> dict[str, FloatArray]:
+def _split_by_chooser(
+    names: Iterable[str], rows: Sequence[Any]
+) -> dict[str, FloatArray]:
     """Return numbers (groups, choosers, columns) by choosers."""
     if not rows[0]:
         return {}
@@ -349,7 +355,7 @@ class DiversityJudge:
                 kinds = self.kinds
                 p = kinds.kernel.kinds(group.take(chosen), kinds.parameters)
                 n_kinds = float(len(np.unique(p.argmax(axis=1))))
-        return _mean_cosine(F), _n_copies(F), n_kinds
+        return _mean_cosine(F), _count_near_copies(F), n_kinds
 
 
 def _mean_cosine(F: FloatArray) -> float:
@@ -361,7 +367,7 @@ def _mean_cosine(F: FloatArray) -> float:
     return float(total @ total - np.vdot(F, F)) / (n * (n - 1))
 
 
-def _n_copies(F: FloatArray) -> int:
+def _count_near_copies(F: FloatArray) -> int:
     n_copies = 0
     for first in range(0, len(F), _CHUNK):
         S = F[first : first + _CHUNK] @ F.T

@@ -19,7 +19,7 @@ from variegate.application.base import Application
 from variegate.application.refusal import Setting
 from variegate.estimator import DPPEstimator, LargeMarginDPP
 from variegate.partitions import Engine
-from variegate.tables.choosing import Choices, Chooser, choose
+from variegate.tables.choosing import Choices, Chooser, choose_from_groups
 from variegate.tables.columns import Columns
 from variegate.tables.derived import Derivation
 from variegate.tables.encoding import Encoding
@@ -29,7 +29,7 @@ from variegate.tables.kinds import RowKinds, kinds_of, row_kinds
 from variegate.tables.output import Output
 from variegate.tables.policy import Policy
 from variegate.tables.problems import Inspection
-from variegate.tables.survey import survey
+from variegate.tables.survey import survey_table
 from variegate.tables.table import FolderTable, Table, as_table
 from variegate.tuning.path import OmegaPath
 
@@ -95,7 +95,7 @@ class FittedSelector(Application):
     def weights_(self) -> dict[str, float]:
         """The weight of every quality feature, by its name."""
         if is_network(self.model_):
-            raise AttributeError(_no_weights(self.model_, "weights_"))
+            raise AttributeError(_no_weights_message(self.model_, "weights_"))
         weights = self.model_.theta_.tolist()
         return dict(zip(self.feature_names_, weights, strict=True))
 
@@ -111,7 +111,7 @@ class FittedSelector(Application):
         other = copy.copy(self)
         given = {"group": group, "label": label, "cost": cost}
         given |= {"relevance": relevance}
-        other.columns_ = self.columns_.updated(given)
+        other.columns_ = self.columns_.with_roles(given)
         return other
 
     def _set_names(self, names: Sequence[str]) -> None:
@@ -160,13 +160,13 @@ class FittedSelector(Application):
         """
         check_is_fitted(self, "family_")
         progress = self._progress(progress)
-        chooser = self._chooser(omega, k, budget)
-        table, columns = as_table(X), self._columns_for(False, budget is not None)
-        groups = self._groups(table, columns, progress=progress)
-        with self._all_problems(table, columns):
-            return choose(groups, chooser, self.n_jobs, progress)
+        chooser = self._make_chooser(omega, k, budget)
+        table, columns = as_table(X), self._required_columns(False, budget is not None)
+        groups = self._read_groups(table, columns, progress=progress)
+        with self._list_all_problems(table, columns):
+            return choose_from_groups(groups, chooser, self.n_jobs, progress)
 
-    def _chooser(
+    def _make_chooser(
         self,
         omega: float | None = None,
         k: int | None = None,
@@ -180,7 +180,7 @@ class FittedSelector(Application):
             check_number("omega", omega, positive=True)
         return self.policy_.chooser(omega, k, budget, self.decoder, self.seed_)
 
-    def _groups(
+    def _read_groups(
         self,
         table: Table,
         columns: Columns,
@@ -193,13 +193,13 @@ class FittedSelector(Application):
         by_file: bool = False,
     ) -> Groups:
         """Return the groups of another table, its columns encoded as in training."""
-        with self._all_problems(table, columns, labels, empty_groups):
+        with self._list_all_problems(table, columns, labels, empty_groups):
             try:
                 schema = Derivation(table.schema, columns).schema
                 columns.resolve(schema, is_untyped=table.is_untyped)
             except TableError as error:
                 raise error.within(f"{table.name} does not fit the model: ") from None
-            found = survey(
+            found = survey_table(
                 table,
                 columns,
                 labels,
@@ -212,7 +212,7 @@ class FittedSelector(Application):
         return Groups(found, self.encoding_, labels, engine=engine, memory=self.memory)
 
     @contextmanager
-    def _all_problems(
+    def _list_all_problems(
         self,
         table: Table,
         columns: Columns,
@@ -227,7 +227,7 @@ class FittedSelector(Application):
             how = empty_groups if has_labels else None
             raise Inspection(table, columns, labels, how, True).of(error) from error
 
-    def _columns_for(
+    def _required_columns(
         self, use_labels: bool, use_costs: bool, relevance: str | None = None
     ) -> Columns:
         if use_costs and self.columns_.cost is None:
@@ -268,9 +268,9 @@ class FittedSelector(Application):
         check_is_fitted(self, "family_")
         model = self._model_at(omega)
         refuse_network(model, "kinds")
-        table, columns = as_table(X), self._columns_for(False, False)
-        with self._all_problems(table, columns):
-            return row_kinds(kinds_of(model, block), self._groups(table, columns))
+        table, columns = as_table(X), self._required_columns(False, False)
+        with self._list_all_problems(table, columns):
+            return row_kinds(kinds_of(model, block), self._read_groups(table, columns))
 
     def select(
         self,
@@ -343,10 +343,10 @@ def is_network(estimator: DPPEstimator | None) -> bool:
 def refuse_network(model: DPPEstimator, attribute: str) -> None:
     """Refuse to show weights that networks do not have."""
     if is_network(model):
-        raise TableError(_no_weights(model, attribute))
+        raise TableError(_no_weights_message(model, attribute))
 
 
-def _no_weights(model: DPPEstimator, attribute: str) -> str:
+def _no_weights_message(model: DPPEstimator, attribute: str) -> str:
     return (
         f"a {type(model).__name__} has no weights of features: {attribute} is for "
         "models of a LargeMarginDPP. Its networks are model_.network_"

@@ -21,7 +21,7 @@ from joblib import hash as hash_of
 from sklearn.base import clone
 
 from variegate._progress import Progress
-from variegate._random import generator
+from variegate._random import as_generator
 from variegate._typing import BoolArray, IntArray
 from variegate._validation import check_choice, check_count, check_flag, check_number
 from variegate._version import __version__
@@ -32,12 +32,12 @@ from variegate.kernels import Kernel
 from variegate.partitions import Engine, Serial
 from variegate.partitions.cache import CACHE
 from variegate.partitions.engine import is_local
-from variegate.tables.cells import check_relevance
-from variegate.tables.columns import Columns, no_label
-from variegate.tables.derived import Derivation, derive, last_day, newest
+from variegate.tables.cells import check_numeric_relevance
+from variegate.tables.columns import Columns, missing_label_error
+from variegate.tables.derived import Derivation, derive, newest, newest_day
 from variegate.tables.encoding import Encoding
 from variegate.tables.errors import TableError
-from variegate.tables.evaluation import MAX_JUDGED, judge
+from variegate.tables.evaluation import MAX_JUDGED, judge_groups
 from variegate.tables.fitted import is_network
 from variegate.tables.groups import Groups
 from variegate.tables.kinds import kinds_record
@@ -50,10 +50,10 @@ from variegate.tables.model_file import (
 from variegate.tables.policy import Policy
 from variegate.tables.survey import (
     Survey,
+    hold_out_groups,
     learn_encoding,
     refuse_labels_among,
-    split,
-    survey,
+    survey_table,
     usable_groups,
 )
 from variegate.tables.table import MemoryTable, Table, rows_of
@@ -65,7 +65,7 @@ from variegate.tables.training import (
     train,
 )
 from variegate.tuning import OmegaFamily
-from variegate.tuning.family import as_omegas
+from variegate.tuning.family import check_omegas
 
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
@@ -102,8 +102,8 @@ class SelectorFit:
                 "workers: leave out the engine"
             )
         selector.seed_ = int(self._remember("seed", self._draw_seed))
-        columns = self._columns()
-        found = survey(
+        columns = self._resolve_columns()
+        found = survey_table(
             self.table,
             replace(columns, relevance=None),  # is for methods that learn nothing
             labels,
@@ -116,23 +116,25 @@ class SelectorFit:
         if labels is not None and not selector.quality:
             refuse_labels_among(columns.quality, found, labels)
         learned_from, held_out = split_groups(selector, found)
-        encoding = self._encoding(found, learned_from)
+        encoding = self._learn_encoding(found, learned_from)
         groups = Groups(found, encoding, labels, engine=engine, memory=selector.memory)
         try:
             learned = self._train(groups, learned_from)
         finally:
             if is_local(engine):
-                CACHE.forget()  # prepared groups
+                CACHE.clear()  # prepared groups
         selector.columns_, selector.encoding_ = columns, encoding
         selector.policy_, selector.family_ = learned.policy, learned.policy.family
         selector._set_names(self.table.schema.names)
         judged = None
         if len(held_out):
             # One chooser per omega, plus the default.
-            choosers = {str(w): selector._chooser(w) for w in selector.omegas_}
-            choosers[""] = selector._chooser()
+            choosers = {str(w): selector._make_chooser(w) for w in selector.omegas_}
+            choosers[""] = selector._make_chooser()
             seed, n_jobs = selector.seed_, selector.n_jobs
-            judged = judge(groups, held_out, choosers, n_jobs, self.progress, seed=seed)
+            judged = judge_groups(
+                groups, held_out, choosers, n_jobs, self.progress, seed=seed
+            )
         selector.path_ = validation_path(judged, learned)
         record = training_record(
             found, learned, selector.path_, judged, learned_from, held_out
@@ -146,18 +148,20 @@ class SelectorFit:
             return _train_network(self.selector, groups, numbers, self.progress)
         return train(self.selector, groups, numbers, self.progress, self.store)
 
-    def _columns(self) -> Columns:
+    def _resolve_columns(self) -> Columns:
         table = self.table
-        wanted = columns_wanted(self.selector, table.schema.names, self.y)
-        wanted = derive(table.schema, wanted, self._newest)
+        wanted = requested_columns(self.selector, table.schema.names, self.y)
+        wanted = derive(table.schema, wanted, self._newest_date)
         schema = Derivation(table.schema, wanted).schema
         columns = wanted.resolve(schema, is_untyped=table.is_untyped)
         if columns.relevance is not None and not table.is_untyped:
-            check_relevance(schema.field(columns.relevance).type, columns.relevance)
+            check_numeric_relevance(
+                schema.field(columns.relevance).type, columns.relevance
+            )
         if self.y is not None:
             return replace(columns, label=None)
         if columns.label is None:
-            raise no_label()
+            raise missing_label_error()
         return columns
 
     # Steps that a resumed run does not repeat -------------------------------------
@@ -167,22 +171,22 @@ class SelectorFit:
         if self.store.path is None:
             return make()
         # Tells this fit from others in the same checkpoint.
-        fit = hash_of([repr(rows_of(self.table)), settings(self.selector)])
+        fit = hash_of([repr(rows_of(self.table)), settings_as_text(self.selector)])
         return self.store.remember(f"{step} {fit}", make)
 
     def _draw_seed(self) -> bytes:
-        rng = generator(self.selector.random_state)
+        rng = as_generator(self.selector.random_state)
         return str(rng.integers(2**31)).encode()
 
-    def _newest(self, name: str) -> str:
+    def _newest_date(self, name: str) -> str:
         def make() -> bytes:
-            work = partial(last_day, name=name)
+            work = partial(newest_day, name=name)
             engine = Serial() if self.engine is None else self.engine
             return repr(max(engine.map(work, rows_of(self.table)))).encode()
 
         return newest(float(self._remember(f"newest {name}", make)), name)
 
-    def _encoding(self, found: Survey, numbers: IntArray) -> Encoding:
+    def _learn_encoding(self, found: Survey, numbers: IntArray) -> Encoding:
         self.progress("looking at columns", 0, 0)
 
         def make() -> bytes:
@@ -212,9 +216,11 @@ def _train_network(
         progress("learning", one.iteration, estimator.max_epochs)
         return None if estimator.callback is None else estimator.callback(one)
 
-    (omega,) = as_omegas(estimator.omega if selector.omega is None else selector.omega)
+    (omega,) = check_omegas(
+        estimator.omega if selector.omega is None else selector.omega
+    )
     model = clone(estimator).set_params(omega=omega, callback=step)
-    with groups.named(numbers):
+    with groups.name_in_errors(numbers):
         model.fit(*groups.examples(numbers))
     model.set_params(callback=None)
     progress("learning", 1, 1)
@@ -224,7 +230,7 @@ def _train_network(
 def split_groups(selector: TableSelector, found: Survey) -> tuple[IntArray, IntArray]:
     """Return numbers of the groups to learn from, and of those to hold out."""
     usable = usable_groups(found, selector.empty_groups)
-    return split(usable, selector.validation_fraction, selector.seed_)
+    return hold_out_groups(usable, selector.validation_fraction, selector.seed_)
 
 
 # Checkpoints --------------------------------------------------------------------------
@@ -256,11 +262,11 @@ def open_checkpoint(
         )
     files = hashlib.sha256(repr(rows_of(table)).encode()).hexdigest()
     return RunStore(
-        path, {"variegate": __version__, "files": files, **settings(selector)}
+        path, {"variegate": __version__, "files": files, **settings_as_text(selector)}
     )
 
 
-def settings(selector: TableSelector) -> dict[str, str]:
+def settings_as_text(selector: TableSelector) -> dict[str, str]:
     """Return settings as text, without those that may differ when a run resumes."""
     given = selector.get_params(deep=False)
     if selector.estimator is not None:
@@ -273,7 +279,7 @@ def settings(selector: TableSelector) -> dict[str, str]:
 # Parameters ---------------------------------------------------------------------------
 
 
-def columns_wanted(
+def requested_columns(
     selector: TableSelector, names: Sequence[str] = (), y: Any = None
 ) -> Columns:
     """Return the columns that a selector was given.
@@ -303,7 +309,7 @@ def check_parameters(selector: TableSelector) -> None:
     if selector.first_passes:
         check_count("first_passes", selector.first_passes)
     if selector.omega is not None:
-        as_omegas(selector.omega)
+        check_omegas(selector.omega)
     if not isinstance(selector.estimator, DPPEstimator | None):
         raise ValueError(
             f"estimator must be a LargeMarginDPP, got {selector.estimator!r}"
@@ -311,7 +317,7 @@ def check_parameters(selector: TableSelector) -> None:
     if is_network(selector.estimator):
         _check_network_settings(selector, selector.estimator)
     estimator_of(selector)._check_parameters()
-    columns_wanted(selector)
+    requested_columns(selector)
 
 
 def _check_network_settings(selector: TableSelector, estimator: Any) -> None:
@@ -333,5 +339,5 @@ def _check_network_settings(selector: TableSelector, estimator: Any) -> None:
             f"models for two values of omega can be mixed; a {name} learns for the "
             "lam and omega that it is given"
         )
-    if selector.omega is not None and len(as_omegas(selector.omega)) > 1:
+    if selector.omega is not None and len(check_omegas(selector.omega)) > 1:
         raise ValueError(f"a {name} learns for one omega, got {selector.omega!r}")

@@ -40,19 +40,19 @@ from variegate.files.run_store import (
 from variegate.partitions import Engine, PartitionError, Serial
 from variegate.tables.batches import data_bytes
 from variegate.tables.cells import Cells
-from variegate.tables.columns import Columns, check_there
+from variegate.tables.columns import Columns, check_column_exists
 from variegate.tables.errors import TableError, TableFileError
-from variegate.tables.partitioning import Counts, TableCut, scan
+from variegate.tables.partitioning import Counts, TableCut, scan_groups
 from variegate.tables.reading import FORMATS, TableFile
-from variegate.tables.rows import RowReader, check_sortable, stored_schema
+from variegate.tables.rows import RowReader, check_sortable, sortable_schema
 from variegate.tables.shuffle import (
     NUMBERS_BYTES,
+    BucketSlices,
     Deal,
-    Pieces,
     deal_out,
-    explained_if_full,
+    explain_full_disk,
     file_bounds,
-    in_order,
+    read_bucket,
 )
 from variegate.tables.table import FolderTable, rows_of
 from variegate.tables.writing import table_writer
@@ -134,20 +134,22 @@ def gather(
     folder, out = Path(folder), Path(out)
     if n_files is not None and rows_a_file is not None:
         raise TableError("say how many files, or how many rows a file, not both")
-    _check_out(folder, out, replace)
+    _check_output_folder(folder, out, replace)
     table = FolderTable(folder.resolve())
     plan = GatherPlan.of(table, out.resolve(), group, memory)
     engine = Serial() if engine is None else engine
-    full = f"{plan.no_room}; make room and run it again, and it resumes"
-    with explained_if_full(full):
-        with plan.opened(table, n_files, rows_a_file) as store:
-            counts = _gather(plan, table, n_files, rows_a_file, store, engine, progress)
-        plan.put_in_place(out.resolve())
+    full = f"{plan.disk_full_message}; make room and run it again, and it resumes"
+    with explain_full_disk(full):
+        with plan.open_run_store(table, n_files, rows_a_file) as store:
+            counts = _run_gather_steps(
+                plan, table, n_files, rows_a_file, store, engine, progress
+            )
+        plan.publish_folder(out.resolve())
     return Gathered(
         sum(n_rows for n_rows, _ in counts),
         sum(n_groups for _, n_groups in counts),
         tuple(
-            out / plan.name_of(number)
+            out / plan.file_name(number)
             for number, (n_rows, _) in enumerate(counts)
             if n_rows
         ),
@@ -177,7 +179,7 @@ class GatherPlan:
     @classmethod
     def of(cls, table: FolderTable, out: Path, group: str, memory: int) -> GatherPlan:
         """Look at the files, and refuse those that cannot be gathered."""
-        check_there(group, table.schema.names)
+        check_column_exists(group, table.schema.names)
         # The type of the group column is checked without rows.
         Cells(pa.array([], table.schema.field(group).type), group).keys()
         check_sortable(table.schema)
@@ -186,7 +188,7 @@ class GatherPlan:
         for place, field in enumerate(schema):  # empty cells are allowed if any file's
             if any(file.schema.field(field.name).nullable for file in files):
                 schema = schema.set(place, field.with_nullable(True))
-        a_row = _bytes_a_row(files)
+        a_row = _bytes_per_row(files)
         share = min(max(memory // _SHARE, 1), _MOST_BYTES)
         hidden = out.with_name(f".{out.name}.gathering")
         return cls(
@@ -196,28 +198,28 @@ class GatherPlan:
             schema=schema,
             suffix=files[0].path.suffix,
             group=group,
-            n_bytes=int(sum(map(_n_rows, files)) * a_row),
+            n_bytes=int(sum(map(_count_rows, files)) * a_row),
             rows_a_bucket=max(int(share / (a_row + NUMBERS_BYTES)), 1),
             memory=share,
         )
 
-    def index_of(self, number: int) -> Path:
+    def index_path(self, number: int) -> Path:
         """Return the index of the rows that were dealt out from a file."""
         return self.dealt / f"{number:05}.npz"
 
-    def name_of(self, number: int) -> str:
+    def file_name(self, number: int) -> str:
         """Return the name of a new file."""
         return f"part-{number:05}{self.suffix}"
 
     @property
-    def no_room(self) -> str:
+    def disk_full_message(self) -> str:
         """The problem of a disk that is full."""
         return (
             f"the disk of {self.hidden.parent} has no room: about "
             f"{self.n_bytes / 1e9:.1f} GB are needed for a while, besides the result"
         )
 
-    def opened(
+    def open_run_store(
         self, table: FolderTable, n_files: int | None, rows_a_file: int | None
     ) -> RunStore:
         """Open the run store in the hidden folder; that of other work is removed."""
@@ -245,12 +247,12 @@ class GatherPlan:
             shutil.rmtree(self.hidden)
         free = shutil.disk_usage(self.hidden.parent).free
         if self.n_bytes > free:
-            raise OSError(f"{self.no_room}, and {free / 1e9:.1f} GB are free")
+            raise OSError(f"{self.disk_full_message}, and {free / 1e9:.1f} GB are free")
         self.dealt.mkdir(parents=True)
         self.files.mkdir()
         return RunStore(path, run)
 
-    def put_in_place(self, out: Path) -> None:
+    def publish_folder(self, out: Path) -> None:
         """Let the finished files appear as the folder, all at once."""
         shutil.rmtree(self.dealt, ignore_errors=True)
         if out.exists():
@@ -263,7 +265,7 @@ class GatherPlan:
         shutil.rmtree(self.hidden)
 
 
-def _check_out(folder: Path, out: Path, replace: bool) -> None:
+def _check_output_folder(folder: Path, out: Path, replace: bool) -> None:
     source, target = folder.resolve(), out.resolve()
     if source == target or source in target.parents or target in source.parents:
         raise TableError(f"{out} and {folder} overlap: name another folder to write")
@@ -284,13 +286,13 @@ def _check_out(folder: Path, out: Path, replace: bool) -> None:
             )
 
 
-def _n_rows(file: TableFile) -> int:
+def _count_rows(file: TableFile) -> int:
     first = file.schema.names[:1]
     known = file.n_rows
     return sum(b.num_rows for b in file.batches(first)) if known is None else known
 
 
-def _bytes_a_row(files: Sequence[TableFile]) -> float:
+def _bytes_per_row(files: Sequence[TableFile]) -> float:
     """Return how much memory a row takes, by the first rows of some files."""
     some = files[:: -(-len(files) // _LOOKED_INTO)]
     heads = [head for file in some if (head := next(file.batches(), None)) is not None]
@@ -301,7 +303,7 @@ def _bytes_a_row(files: Sequence[TableFile]) -> float:
 # The steps ----------------------------------------------------------------------------
 
 
-def _gather(
+def _run_gather_steps(
     plan: GatherPlan,
     table: FolderTable,
     n_files: int | None,
@@ -315,7 +317,7 @@ def _gather(
 
     def count() -> bytes:
         told = partial(progress, "reading")
-        found = engine.map(partial(scan, reader=reader), rows, told)
+        found = engine.map(partial(scan_groups, reader=reader), rows, told)
         return Counts.of(list(found), False).to_bytes()
 
     def run(stage: str, function: Any, items: Sequence[tuple[int, Any]]) -> list[Any]:
@@ -334,46 +336,48 @@ def _gather(
             n_files = -(-n_read // rows_a_file)
         n_files = len(rows) if n_files is None else max(n_files, 1)
         bounds, starts = file_bounds(cut.sizes, n_files, plan.rows_a_bucket)
-        deal = partial(_deal, plan=plan, reader=reader, bounds=bounds)
+        deal = partial(_deal_out_file, plan=plan, reader=reader, bounds=bounds)
         run("dealing out", deal, list(enumerate(cut.deals())))
     except PartitionError as error:
         raise TableFileError(str(error)) from error
     # Writers read the indices of their pieces, which would not all fit in memory.
     buckets = enumerate(pairwise(starts))
     tasks = [(k, (first, end, bounds, len(rows))) for k, (first, end) in buckets]
-    written = run("writing", partial(_write, plan=plan), tasks)
+    written = run("writing", partial(_write_file, plan=plan), tasks)
     n_written = sum(n_rows for n_rows, _ in written)
     if n_written != n_read:
         raise TableError(f"{n_read:,} rows were read, but {n_written:,} written")
     return written
 
 
-def _deal(
+def _deal_out_file(
     item: tuple[int, Deal], plan: GatherPlan, reader: RowReader, bounds: IntArray
 ) -> tuple[int]:
     pieces = deal_out(item, reader, plan.schema, bounds, plan.dealt, plan.memory)
     content = arrays_to_bytes(path=pieces.path, slices=pieces.slices)
-    write_atomic(plan.index_of(item[0]), content)
+    write_atomic(plan.index_path(item[0]), content)
     return (item[0],)
 
 
-def _write(item: tuple[int, Any], plan: GatherPlan) -> tuple[int, int, int]:
+def _write_file(item: tuple[int, Any], plan: GatherPlan) -> tuple[int, int, int]:
     """Write buckets to a file; return its number and numbers of rows and groups."""
     number, (first, end, bounds, n_dealt) = item
     pieces = []
     for k in range(n_dealt):
-        stored = arrays_from_bytes(plan.index_of(k).read_bytes())
-        pieces.append(Pieces(str(stored["path"]), stored["slices"]).of(first, end))
-    with table_writer(plan.files / plan.name_of(number), plan.schema) as write:
+        stored = arrays_from_bytes(plan.index_path(k).read_bytes())
+        pieces.append(
+            BucketSlices(str(stored["path"]), stored["slices"]).of(first, end)
+        )
+    with table_writer(plan.files / plan.file_name(number), plan.schema) as write:
         for bucket in range(first, end):
             here = [piece.of(bucket, bucket + 1) for piece in pieces]
             if sum(piece.n_rows for piece in here) > plan.rows_a_bucket:  # one group
                 batches: Any = (one for piece in here for one in piece.batches())
             else:
-                batches = [in_order(here)]
+                batches = [read_bucket(here)]
             for batch in batches:
                 part = pa.RecordBatch.from_arrays(
-                    batch.columns[2:], schema=stored_schema(plan.schema)
+                    batch.columns[2:], schema=sortable_schema(plan.schema)
                 )
                 write(part.cast(plan.schema))
     n_rows = sum(piece.n_rows for piece in pieces)

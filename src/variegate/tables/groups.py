@@ -20,12 +20,12 @@ from variegate.ground_set import GroundSet, GroundSetError
 from variegate.learning.examples import Example
 from variegate.partitions import Engine, Serial
 from variegate.partitions.engine import is_local
-from variegate.tables.cells import as_text
+from variegate.tables.cells import abbreviate_value
 from variegate.tables.encoded import Group, GroupReader
 from variegate.tables.encoding import Encoding
 from variegate.tables.errors import TableError
 from variegate.tables.partitioning import GroupPartition
-from variegate.tables.rows import RowReader, Rows, counting
+from variegate.tables.rows import RowReader, Rows, accumulate_progress
 from variegate.tables.survey import Survey
 
 R = TypeVar("R")
@@ -79,10 +79,10 @@ class Groups:
         """
         parts = self.survey.split(np.sort(numbers))
         some = [part for part in parts if part.flags().any()]
-        work = partial(_on_partition, function=function, reader=self.reader)
+        work = partial(_apply_to_partition, function=function, reader=self.reader)
         if not is_local(self.engine):
             return self.engine.map(work, some, progress)
-        told = counting(progress, len(numbers))
+        told = accumulate_progress(progress, len(numbers))
         return self.engine.map(partial(work, told=told), some)
 
     def sample(
@@ -98,7 +98,9 @@ class Groups:
         some = list(self.only(numbers))
         return [group.ground_set for group in some], [group.wanted() for group in some]
 
-    def texts(self, rows: IntArray, show: Sequence[str]) -> dict[int, tuple[str, ...]]:
+    def read_texts(
+        self, rows: IntArray, show: Sequence[str]
+    ) -> dict[int, tuple[str, ...]]:
         """Return cells of some sorted rows by the number of the row.
 
         Without columns to show, the number of a row stands for its cells.
@@ -125,13 +127,15 @@ class Groups:
         )
 
     @contextmanager
-    def named(self, numbers: IntArray) -> Iterator[None]:
+    def name_in_errors(self, numbers: IntArray) -> Iterator[None]:
         """Name the groups with these numbers in errors of their ground sets."""
         try:
             yield
         except GroundSetError as error:
             name = self.survey.name(numbers[error.position])
-            raise TableError(f"group {name!r}: {in_rows(error.problem)}") from error
+            raise TableError(
+                f"group {name!r}: {reword_for_rows(error.problem)}"
+            ) from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +167,7 @@ class GroupSource:
         return self.groups.read(partition)
 
 
-def _on_partition(
+def _apply_to_partition(
     partition: GroupPartition,
     function: Callable[[Iterable[Group]], R],
     reader: GroupReader,
@@ -187,7 +191,9 @@ def _read_texts(
     for batch in reader.batches([source], *show):
         low, high = np.searchsorted(rows, [start, start + len(batch)])
         here = batch.rows.take(pa.array(rows[low:high] - start))
-        columns = [map(as_text, here.column(name).to_pylist()) for name in show]
+        columns = [
+            map(abbreviate_value, here.column(name).to_pylist()) for name in show
+        ]
         found |= zip(rows[low:high].tolist(), zip(*columns, strict=True), strict=True)
         start += len(batch)
         if high == len(rows):
@@ -195,7 +201,7 @@ def _read_texts(
     return found
 
 
-def in_rows(problem: str) -> str:
+def reword_for_rows(problem: str) -> str:
     """Return a problem of a ground set in terms of rows, counted from 1."""
     problem = re.sub(
         r"\bitem (\d+)\b", lambda found: f"its row {int(found[1]) + 1}", problem

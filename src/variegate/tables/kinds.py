@@ -13,7 +13,7 @@ from variegate.estimator import LargeMarginDPP
 from variegate.files.model_format import COUNT
 from variegate.files.schema import ListOf, Maybe, Number, Record, String
 from variegate.kernels import Kinds
-from variegate.tables.cells import as_text
+from variegate.tables.cells import abbreviate_value
 from variegate.tables.encoded import Group
 from variegate.tables.errors import TableError
 from variegate.tables.groups import Groups
@@ -103,15 +103,15 @@ def kinds_record(
     n_rows = min(_MAX_ROWS, _MAX_NUMBERS // max(groups.encoding.width, 1))
     some = list(groups.only(groups.sample(numbers, seed, _MAX_GROUPS, n_rows)))
     samples = [_Sample.of(kinds, some) for kinds in every]
-    typical = [one.typical() for one in samples]
+    typical = [one.typical_rows() for one in samples]
     rows = np.unique([row for kinds in typical for kind in kinds for row in kind])
     columns = groups.survey.columns
     items: dict[int, tuple[str, ...]] = {}
     if columns.item is not None:
-        items = groups.texts(rows.astype(np.int64), [columns.item])
+        items = groups.read_texts(rows.astype(np.int64), [columns.item])
     names: dict[int, str] = {}
     for group in some if columns.group is not None else ():
-        names |= dict.fromkeys(group.rows.tolist(), as_text(group.name))
+        names |= dict.fromkeys(group.rows.tolist(), abbreviate_value(group.name))
 
     def row_record(row: int) -> dict[str, Any]:
         item = items[row][0] if items else None
@@ -125,7 +125,7 @@ def kinds_record(
                 "epsilon": kinds.kernel.learned_epsilon(kinds.parameters),
                 "n_groups": len(some),
                 "n_rows": len(one.rows),
-                "effective": one.effective,
+                "effective": one.effective_count,
                 "kinds": [
                     {
                         "share": float(share),
@@ -166,12 +166,12 @@ class _Sample(NamedTuple):
         return np.asarray(self.p.mean(axis=0))
 
     @property
-    def effective(self) -> float:
+    def effective_count(self) -> float:
         """The exponential of the entropy of the shares: equal ones are all counted."""
         shares = self.shares[self.shares > 0.0]
         return float(np.exp(-(shares * np.log(shares)).sum()))
 
-    def typical(self) -> list[list[int]]:
+    def typical_rows(self) -> list[list[int]]:
         """Return for every kind the rows of that kind that are nearest to its mean.
 
         Rows with the same features are typical once; rare kinds of many have none.
@@ -179,11 +179,11 @@ class _Sample(NamedTuple):
         kind = self.p.argmax(axis=1)
         common = set(np.argsort(-self.shares, kind="stable")[:_MAX_KINDS].tolist())
         return [
-            self._typical_of(k, np.flatnonzero(kind == k)) if k in common else []
+            self._typical_rows_of(k, np.flatnonzero(kind == k)) if k in common else []
             for k in range(self.p.shape[1])
         ]
 
-    def _typical_of(self, k: int, places: IntArray) -> list[int]:
+    def _typical_rows_of(self, k: int, places: IntArray) -> list[int]:
         weights = self.p[:, k]
         mean = weights @ self.features / max(float(weights.sum()), 1e-300)
         far = np.linalg.norm(self.features[places] - mean, axis=1)

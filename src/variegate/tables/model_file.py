@@ -38,7 +38,7 @@ from variegate.tables.kinds import KINDS
 from variegate.tables.policy import POLICY, Policy
 from variegate.tables.survey import Survey
 from variegate.tables.training import Learned
-from variegate.tuning.family import outwards
+from variegate.tuning.family import order_outwards
 from variegate.tuning.held_out import SCORES
 from variegate.tuning.path import OmegaPath, PathPoint
 from variegate.tuning.race import Standing
@@ -264,12 +264,12 @@ def training_record(
         "n_held_out": len(held_out),
         "n_left_out": len(sizes) - len(used),
         "n_tuned": learned.n_tuned,
-        "group_sizes": _spread(sizes),
-        "chosen_sizes": _spread(survey.n_chosen[learned_from]),
+        "group_sizes": _size_range(sizes),
+        "chosen_sizes": _size_range(survey.n_chosen[learned_from]),
         "omega": learned.policy.omega,
-        "compared": _compared(learned),
+        "compared": _comparison_record(learned),
         "n_compared": learned.n_compared,
-        "history": _history(learned),
+        "history": _history_record(learned),
         "path": None if path is None else _encode_path(path),
         "validation": None,
         "n_sample": learned.n_sample,
@@ -281,12 +281,12 @@ def training_record(
     return record
 
 
-def _compared(learned: Learned) -> dict[str, list[dict[str, Any]]]:
+def _comparison_record(learned: Learned) -> dict[str, list[dict[str, Any]]]:
     winner = learned.winner
     if winner is None or not winner.standings:
         return {}
 
-    def plain(standing: Standing) -> dict[str, Any]:
+    def standing_record(standing: Standing) -> dict[str, Any]:
         how, error = standing.rule.how, standing.behind_error
         text = how if isinstance(how, str) else repr(how)
         if isinstance(how, Ordering):
@@ -302,12 +302,12 @@ def _compared(learned: Learned) -> dict[str, list[dict[str, Any]]]:
         }
 
     return {
-        "kernels": [plain(standing) for standing in winner.standings],
-        "settings": [plain(standing) for standing in winner.varied],
+        "kernels": [standing_record(standing) for standing in winner.standings],
+        "settings": [standing_record(standing) for standing in winner.varied],
     }
 
 
-def _spread(counts: IntArray) -> dict[str, float]:
+def _size_range(counts: IntArray) -> dict[str, float]:
     return {
         "mean": float(counts.mean()),
         "smallest": int(counts.min()),
@@ -315,9 +315,9 @@ def _spread(counts: IntArray) -> dict[str, float]:
     }
 
 
-def _history(learned: Learned) -> dict[str, list[Any]]:
+def _history_record(learned: Learned) -> dict[str, list[Any]]:
     family = learned.policy.family
-    steps = family.at(outwards(family.omegas)[0]).history_  # of the first fit
+    steps = family.at(order_outwards(family.omegas)[0]).history_  # of the first fit
     keep = np.unique(np.linspace(0, len(steps) - 1, _MAX_STEPS).astype(int))
     kept = [steps[i] for i in keep] if steps else []
     names = ("iteration", "objective", "n_seen", "expected_f")

@@ -13,11 +13,11 @@ import pyarrow as pa
 
 from variegate._progress import Progress, ignore
 from variegate._typing import AnyArray
-from variegate.files.atomic import plain
+from variegate.files.atomic import as_plain_value
 from variegate.files.run_store import CheckpointError, RunStore, StoreInUseError
 from variegate.partitions import Partition
 from variegate.tables.choosing import Choices
-from variegate.tables.columns import matching
+from variegate.tables.columns import match_columns
 from variegate.tables.errors import TableError, TableFileError
 from variegate.tables.reading import TableFile
 from variegate.tables.table import FolderTable, MemoryTable, Table, as_table
@@ -54,20 +54,22 @@ class Output:
 
     def check(self, table: Table, *, has_probability: bool) -> None:
         """Refuse columns and files that could not be written, before the work."""
-        schema = self._schema(table, has_probability)
+        schema = self._output_schema(table, has_probability)
         if self.out is not None:
             check_writable(self.out, schema)
 
     def of(self, X: Any, choices: Choices, progress: Progress = ignore) -> Any:
         """Return the rows as a table of the type of X, or write them."""
         if self.out is None:
-            return self._frame(X, choices)
-        self._write(as_table(X), choices, self.out, progress)
+            return self._select_in_frame(X, choices)
+        self._write_rows(as_table(X), choices, self.out, progress)
         return choices
 
-    def _schema(self, table: Table, has_probability: bool) -> pa.Schema:
+    def _output_schema(self, table: Table, has_probability: bool) -> pa.Schema:
         """Return the columns that are kept, and after them those that are added."""
-        kept = [table.schema.field(name) for name in self._kept(table.schema.names)]
+        kept = [
+            table.schema.field(name) for name in self._kept_columns(table.schema.names)
+        ]
         added = [pa.field("selected", pa.bool_())] * self.keep_all
         added.append(pa.field("selection_rank", pa.int32()))
         added += [pa.field("inclusion_probability", pa.float64())] * has_probability
@@ -80,11 +82,11 @@ class Output:
                 )
         return pa.schema([*kept, *added], table.schema.metadata)
 
-    def _kept(self, names: Sequence[str]) -> list[str]:
-        dropped = matching(self.drop, names, "what is dropped")
+    def _kept_columns(self, names: Sequence[str]) -> list[str]:
+        dropped = match_columns(self.drop, names, "what is dropped")
         return [name for name in names if name not in dropped]
 
-    def _added(self, choices: Choices, rows: Any) -> dict[str, AnyArray]:
+    def _added_columns(self, choices: Choices, rows: Any) -> dict[str, AnyArray]:
         """Return the values of the added columns in some rows.
 
         Ranks are 0 in rows that are not selected, where nothing ranks.
@@ -97,7 +99,7 @@ class Output:
             columns["inclusion_probability"] = choices.probability[rows]
         return columns
 
-    def _frame(self, frame: Any, choices: Choices) -> Any:
+    def _select_in_frame(self, frame: Any, choices: Choices) -> Any:
         import narwhals.stable.v2 as nw
 
         if isinstance(frame, MemoryTable):
@@ -110,18 +112,18 @@ class Output:
         rows = np.arange(n_rows) if self.keep_all else np.flatnonzero(choices.selected)
         series = [
             nw.new_series(name, values, backend=native.implementation)
-            for name, values in self._added(choices, rows).items()
+            for name, values in self._added_columns(choices, rows).items()
         ]
-        kept = native.select(self._kept(native.columns))[rows]
+        kept = native.select(self._kept_columns(native.columns))[rows]
         return kept.with_columns(*series).to_native()
 
-    def _write(
+    def _write_rows(
         self, table: Table, choices: Choices, path: str | Path, progress: Progress
     ) -> None:
-        schema = self._schema(table, choices.probability is not None)
+        schema = self._output_schema(table, choices.probability is not None)
         first = 0
         with table_writer(path, schema) as write:
-            for batch in table.batches(self._kept(table.schema.names)):
+            for batch in table.batches(self._kept_columns(table.schema.names)):
                 end = first + batch.num_rows
                 rows = np.arange(first, end)
                 if not self.keep_all:
@@ -131,7 +133,7 @@ class Output:
                     arrays = [
                         # What is not known is left empty.
                         pa.array(values, schema.field(name).type, from_pandas=True)
-                        for name, values in self._added(choices, rows).items()
+                        for name, values in self._added_columns(choices, rows).items()
                     ]
                     write(pa.record_batch([*batch.columns, *arrays], schema=schema))
                 first = end
@@ -148,7 +150,7 @@ _INPUTS = "inputs"
 _REMEDY = "name another folder, or remove that one"
 
 
-def stamp(partition: Partition) -> list[int]:
+def size_and_mtime(partition: Partition) -> list[int]:
     """Return the size and the time of change of a file when it was listed."""
     return [partition.n_bytes, partition.modified_ns]
 
@@ -175,7 +177,7 @@ class Manifest:
         if not folder.is_dir():
             raise TableFileError(f"{folder} is a file; name a folder")
         if (folder / MANIFEST).exists():
-            self._read()
+            self._read_entries()
         elif others := sorted(p.name for p in folder.iterdir() if p.name[0] != "."):
             raise TableFileError(
                 f"{folder} holds {others[0]!r} and no {MANIFEST}: name a folder that "
@@ -189,8 +191,8 @@ class Manifest:
         if self._store is not None:
             self._store.close()
 
-    def _read(self) -> None:
-        store = self._open()
+    def _read_entries(self) -> None:
+        store = self._open_store()
         stored = {key: json.loads(store.get(key) or "{}") for key in store.keys()}  # noqa: SIM118
         inputs = stored.pop(_INPUTS, {})
         self.inputs = inputs.get("read", {})
@@ -201,7 +203,7 @@ class Manifest:
             if entry and entry["input"] == self.inputs.get(name)
         }
 
-    def _open(self) -> RunStore:
+    def _open_store(self) -> RunStore:
         if self._store is not None:
             return self._store
         try:
@@ -231,7 +233,7 @@ class Manifest:
                     f"{name} is gone, from which rows were chosen into {self.folder}: "
                     f"{_REMEDY}"
                 )
-            if stamp(listed[name]) != known:
+            if size_and_mtime(listed[name]) != known:
                 raise TableFileError(
                     f"{listed[name].path} has changed since rows were chosen from it "
                     f"into {self.folder}: {_REMEDY}"
@@ -244,7 +246,9 @@ class Manifest:
         names = {Path(one.path).name for one in files} - set(self.unreadable)
         return bool(names) and all(map(self.has, names))
 
-    def begin(self, files: Sequence[Partition], unreadable: Sequence[str]) -> None:
+    def record_inputs(
+        self, files: Sequence[Partition], unreadable: Sequence[str]
+    ) -> None:
         """Store the input files; make the folder if necessary."""
         try:
             self.folder.mkdir(exist_ok=True)
@@ -252,9 +256,9 @@ class Manifest:
             raise TableFileError(
                 f"cannot make the folder {self.folder}: {error.strerror}"
             ) from None
-        self.inputs = {Path(one.path).name: stamp(one) for one in files}
+        self.inputs = {Path(one.path).name: size_and_mtime(one) for one in files}
         self.unreadable = sorted(unreadable)
-        self._put(_INPUTS, {"read": self.inputs, "unreadable": self.unreadable})
+        self._put_entry(_INPUTS, {"read": self.inputs, "unreadable": self.unreadable})
 
     def has(self, name: str) -> bool:
         """Return whether the rows of an input file are written."""
@@ -262,10 +266,10 @@ class Manifest:
         n_bytes = path.stat().st_size if path.is_file() else None
         return name in self.files and self.files[name]["n_bytes"] == n_bytes
 
-    def finish(self, name: str, entry: Mapping[str, Any]) -> None:
+    def record_output(self, name: str, entry: Mapping[str, Any]) -> None:
         """Store the counts of a file that was written."""
         self.files[name] = dict(entry)
-        self._put(name, entry)
+        self._put_entry(name, entry)
 
-    def _put(self, key: str, value: Mapping[str, Any]) -> None:
-        self._open().put(key, json.dumps(value, default=plain).encode())
+    def _put_entry(self, key: str, value: Mapping[str, Any]) -> None:
+        self._open_store().put(key, json.dumps(value, default=as_plain_value).encode())

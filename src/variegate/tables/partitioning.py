@@ -29,7 +29,7 @@ from variegate.tables.rows import (
     MemoryRows,
     RowReader,
     Rows,
-    counting,
+    accumulate_progress,
 )
 from variegate.tables.table import FolderTable, MemoryTable, Table
 
@@ -67,7 +67,7 @@ class Scanned(NamedTuple):
     problems: tuple[TableError, ...]
 
 
-def scan(
+def scan_groups(
     rows: Rows,
     reader: RowReader,
     labels: BoolArray | None = None,
@@ -90,7 +90,7 @@ def scan(
             told(len(batch))
             try:
                 numbers = index.numbers(batch, columns.group)
-                sizes = _counted(sizes, numbers, len(index))
+                sizes = _add_counts(sizes, numbers, len(index))
             except TableError as error:
                 problems.setdefault("group", error)
                 numbers = np.zeros(len(batch), dtype=np.int64)
@@ -99,7 +99,7 @@ def scan(
             try:
                 flags = batch.flags(label, labels)
                 if flags is not None:
-                    chosen = _counted(chosen, numbers[flags], len(index))
+                    chosen = _add_counts(chosen, numbers[flags], len(index))
             except TableError as error:
                 problems.setdefault("label", error)
     except UnreadablePartitionError as error:
@@ -120,7 +120,7 @@ def scan(
     )
 
 
-def _counted(counts: IntArray, numbers: IntArray, n_groups: int) -> IntArray:
+def _add_counts(counts: IntArray, numbers: IntArray, n_groups: int) -> IntArray:
     """Add numbers to counts by group, of which there may be more now."""
     total = np.bincount(numbers, minlength=n_groups)
     total[: len(counts)] += counts
@@ -149,7 +149,7 @@ class Counts(NamedTuple):
         found = [one for one in scanned if isinstance(one, Scanned)]
         unread = [one for one in scanned if not isinstance(one, Scanned)]
         if unread and not (skip_unreadable and found):
-            raise _unreadable(unread, bool(found))
+            raise _combine_read_errors(unread, bool(found))
         problems = [problem for one in found for problem in one.problems]
         if problems:
             raise problems[0] if len(problems) == 1 else TableError.of(problems)
@@ -175,7 +175,7 @@ class Counts(NamedTuple):
         return cls(**{"n_chosen": None} | arrays_from_bytes(content))
 
 
-def _unreadable(
+def _combine_read_errors(
     unread: Sequence[UnreadablePartitionError], is_any: bool
 ) -> UnreadablePartitionError:
     first, *rest = unread
@@ -265,12 +265,12 @@ class TableCut:
             counts.hashes, return_index=True, return_inverse=True
         )
         self._numbers = np.argsort(np.argsort(firsts))[found]
-        self.sizes = self.summed(counts.sizes)
+        self.sizes = self.sum_over_files(counts.sizes)
         self.is_in_order = bool(counts.is_in_order.all())
         self.is_in_order &= bool((np.diff(self._numbers) >= 0).all())
         self.bounds = partition_bounds(self.sizes, self._width())
 
-    def summed(self, counts: IntArray) -> IntArray:
+    def sum_over_files(self, counts: IntArray) -> IntArray:
         """Return counts by group from counts by group of each file."""
         sums = np.zeros(int(self._numbers.max(initial=-1)) + 1, dtype=np.int64)
         np.add.at(sums, self._numbers, counts)
@@ -318,11 +318,11 @@ class TableCut:
         else:
             told: Callable[[int], object] = ignore
             if is_local(engine):
-                told, progress = counting(progress, int(ends[-1])), ignore
+                told, progress = accumulate_progress(progress, int(ends[-1])), ignore
             shuffled, rows = shuffle.shuffle(
                 self.deals(), self.bounds, self._reader, self._names, engine=engine,
-                folder=self._folder(engine, store), memory=memory, progress=progress,
-                told=told,
+                folder=self._shuffle_folder(engine, store), memory=memory,
+                progress=progress, told=told,
             )  # fmt: skip
         found = [
             GroupPartition(here, end_row - row, end - first, row, first)
@@ -367,7 +367,7 @@ class TableCut:
             )
         ]
 
-    def _folder(self, engine: Engine, store: RunStore | None) -> Path | None:
+    def _shuffle_folder(self, engine: Engine, store: RunStore | None) -> Path | None:
         if is_local(engine):
             return None
         path = Path(self._rows[0].path).parent

@@ -18,13 +18,24 @@ from variegate._typing import BoolArray
 from variegate.application.refusal import RefusalError, Setting
 from variegate.partitions import PartitionError
 from variegate.tables.cells import Cells
-from variegate.tables.columns import Columns, check_there, closest, is_text, no_label
-from variegate.tables.derived import AGE, Derivation, days, derive
-from variegate.tables.encoded import check_parts
+from variegate.tables.columns import (
+    Columns,
+    check_column_exists,
+    closest_name,
+    is_text,
+    missing_label_error,
+)
+from variegate.tables.derived import AGE, Derivation, derive, parse_days
+from variegate.tables.encoded import check_items_and_costs
 from variegate.tables.encoding import ColumnStatistics
 from variegate.tables.errors import TableError
 from variegate.tables.rows import RowReader
-from variegate.tables.survey import Survey, column_statistics, survey, usable_groups
+from variegate.tables.survey import (
+    Survey,
+    column_statistics,
+    survey_table,
+    usable_groups,
+)
 from variegate.tables.table import Table, rows_of
 
 #: Surveys that are made to find problems behind others.
@@ -60,13 +71,13 @@ class Inspection:
 
     def of(self, error: TableError) -> TableError:
         """Return the error, or one that lists all problems."""
-        names = self._look_for_features if self.of_model else self._look_at_names
+        names = self._check_model_columns if self.of_model else self._check_names
         with suppress(RefusalError, PartitionError):
             names()
         for _ in range(_ROUNDS):
             n_known = len(self.problems)
             with suppress(RefusalError, PartitionError):
-                self._look_at_cells()
+                self._check_cells()
             if len(self.problems) == n_known:
                 break
         found = self.problems
@@ -75,9 +86,9 @@ class Inspection:
         if len(found) == 1:
             return error
         is_solved = all(problem.fixes for problem in found)
-        return TableError.of(found, self._fixes() if is_solved else ())
+        return TableError.of(found, self._settings_to_change() if is_solved else ())
 
-    def _fixes(self) -> list[Setting]:
+    def _settings_to_change(self) -> list[Setting]:
         found = []
         for part in (*_SINGLE, *_LISTS, "missing"):
             value = getattr(self.mended, part)
@@ -87,54 +98,61 @@ class Inspection:
             found.append(Setting("empty_groups", self.mended_groups))
         return found
 
-    def mend(self, error: RefusalError, **parts: Any) -> None:
+    def note_with_remedy(self, error: RefusalError, **parts: Any) -> None:
         """Note a problem, and the columns that remedy it, if there are any."""
         fixes = [Setting(n, v, left_out=v is None) for n, v in parts.items()]
         self.problems.append(TableError(*error.parts, fixes=fixes))
         self.mended = replace(self.mended, **parts)
 
-    def _leave(self, part: str, value: Any) -> None:
+    def _ignore_names(self, part: str, value: Any) -> None:
         """Go on without names that cannot be mended."""
         self.mended = replace(self.mended, **{part: value})
 
     # Names ------------------------------------------------------------------------
 
-    def _look_at_names(self) -> None:
+    def _check_names(self) -> None:
         """Find columns that are not there, or have two parts."""
         for part in _SINGLE:
-            self._look_for(part)
+            self._check_column_name(part)
         for part in _LISTS:
             for entry in getattr(self.given, part):
-                self._look_at_entry(entry, part)
+                self._check_feature_entry(entry, part)
         try:
             self.mended.check_parts()
         except TableError as error:
             self.problems.append(error)
         if self.labels is None and self.given.label is None:
-            flags = self._guessed("flags")
-            self.mend(no_label(), **({"label": flags[0]} if len(flags) == 1 else {}))
+            flags = self._guess_columns("flags")
+            self.note_with_remedy(
+                missing_label_error(),
+                **({"label": flags[0]} if len(flags) == 1 else {}),
+            )
         if not self.given.quality and self.table.is_untyped:
-            numbers = tuple(self._guessed("numbers"))
+            numbers = tuple(self._guess_columns("numbers"))
             try:
                 nothing = replace(self.mended, **_NOTHING)
                 nothing.resolve(self.table.schema, is_untyped=True)
             except TableError as error:
-                self.mend(error, **({"quality": numbers} if numbers else {}))
+                self.note_with_remedy(
+                    error, **({"quality": numbers} if numbers else {})
+                )
 
-    def _look_for(self, part: str, before: str = "") -> None:
+    def _check_column_name(self, part: str, before: str = "") -> None:
         name, names = getattr(self.given, part), self.table.schema.names
         if name is None or name in names:
             return
         try:
-            check_there(name, names)
+            check_column_exists(name, names)
         except TableError as error:
-            meant = closest(name, names)
-            self.mend(error.within(before), **({part: meant} if meant else {}))
+            meant = closest_name(name, names)
+            self.note_with_remedy(
+                error.within(before), **({part: meant} if meant else {})
+            )
             if meant is None:
-                self._leave(part, None)
+                self._ignore_names(part, None)
 
-    def _look_at_entry(self, entry: str, part: str) -> None:
-        names, taken = self.table.schema.names, self.mended.taken()
+    def _check_feature_entry(self, entry: str, part: str) -> None:
+        names, taken = self.table.schema.names, self.mended.excluded_from_features()
         alone = replace(self.mended, **_NOTHING | {part: (entry,)}, relevance=None)
         rest = tuple(n for n in getattr(self.mended, part) if n != entry)
         try:
@@ -142,19 +160,23 @@ class Inspection:
             schema = Derivation(self.table.schema, one).schema
             one.resolve(schema, needs_quality=False)
         except TableError as error:
-            meant = closest(entry, names)
+            meant = closest_name(entry, names)
             if entry in taken:
-                self.mend(error, **{part: rest})
+                self.note_with_remedy(error, **{part: rest})
             elif meant is not None and meant not in taken and entry not in names:
-                self.mend(error, **{part: (*rest, meant)})
+                self.note_with_remedy(error, **{part: (*rest, meant)})
             else:
                 self.problems.append(error)
-                self._leave(part, rest)
+                self._ignore_names(part, rest)
 
-    def _guessed(self, kind: str) -> list[str]:
+    def _guess_columns(self, kind: str) -> list[str]:
         """Return columns without a role whose first rows are of a kind of cells."""
         columns = self.mended
-        named = {*columns.taken(), *columns.features(), *columns.categorical}
+        named = {
+            *columns.excluded_from_features(),
+            *columns.features(),
+            *columns.categorical,
+        }
         found = []
         for name in self.table.schema.names:
             cells = None if name in named else self._first_cells(name)
@@ -169,11 +191,11 @@ class Inspection:
                 return batch[name]
         return None
 
-    def _look_for_features(self) -> None:
+    def _check_model_columns(self) -> None:
         """Find columns of a model that are not there."""
         before = f"{self.table.name} does not fit the model: "
         for part in ("group", "label", "item", "cost", "relevance"):
-            self._look_for(part, before)
+            self._check_column_name(part, before)
         names = self.table.schema.names
         columns = self.mended
         sources = {**columns.vectors, **{f"{AGE}{n}": (n,) for n in columns.ages}}
@@ -181,7 +203,7 @@ class Inspection:
         for feature in columns.features():
             for name in sources.get(feature, (feature,)):
                 try:
-                    check_there(name, names)
+                    check_column_exists(name, names)
                 except TableError as error:
                     self.problems.append(error.within(before))
                     missing.add(feature)
@@ -198,15 +220,15 @@ class Inspection:
     # Cells ------------------------------------------------------------------------
 
     @contextmanager
-    def _noting(self) -> Iterator[None]:
+    def _note_refusals(self) -> Iterator[None]:
         """Note a refusal, and go on with its remedy."""
         try:
             yield
         except TableError as error:
             for problem in error.problems:
-                self._note(problem)
+                self._note_error(problem)
 
-    def _note(self, error: RefusalError) -> None:
+    def _note_error(self, error: RefusalError) -> None:
         if str(error) in map(str, self.problems):
             return
         fixes = {setting.name: setting.value for setting in error.fixes}
@@ -214,9 +236,9 @@ class Inspection:
             self.problems.append(TableError(*error.parts, fixes=error.fixes))
             self.mended_groups = "drop"
         else:
-            self.mend(error, **({} if self.of_model else fixes))
+            self.note_with_remedy(error, **({} if self.of_model else fixes))
 
-    def _look_at_cells(self) -> None:
+    def _check_cells(self) -> None:
         """Make the survey by the columns so far, and note its problems."""
         schema, columns = self.table.schema, self.mended
         if not self.of_model:
@@ -229,36 +251,36 @@ class Inspection:
         )
         columns = replace(columns, relevance=None)
         found: Survey | None = None
-        with self._noting():
-            found = survey(self.table, columns, self.labels)
+        with self._note_refusals():
+            found = survey_table(self.table, columns, self.labels)
         if found is None:
-            self._look_without_groups(columns)
+            self._check_without_groups(columns)
             return
         if self.mended_groups is not None and found.n_chosen is not None:
-            with self._noting():
+            with self._note_refusals():
                 usable_groups(found, self.mended_groups)
         for partition in found.partitions:
-            for error in check_parts(partition, found.reader):
-                self._note(error)
-        self._look_at_features(column_statistics(found, np.arange(len(found))))
+            for error in check_items_and_costs(partition, found.reader):
+                self._note_error(error)
+        self._note_feature_problems(column_statistics(found, np.arange(len(found))))
 
-    def _look_without_groups(self, columns: Columns) -> None:
+    def _check_without_groups(self, columns: Columns) -> None:
         """Look at the features of a table whose groups cannot be told."""
         reader = RowReader(self.table.schema, columns, self.table.is_untyped)
         statistics = ColumnStatistics(columns, reader.derivation.schema)
         for batch in reader.batches(rows_of(self.table), *columns.features()):
             statistics.add(batch, np.ones(len(batch), dtype=bool))
-        self._look_at_features(statistics)
+        self._note_feature_problems(statistics)
 
-    def _look_at_features(self, statistics: ColumnStatistics) -> None:
+    def _note_feature_problems(self, statistics: ColumnStatistics) -> None:
         for name, error in statistics.problems.items():
-            remedy = {} if self.of_model or error.fixes else self._remedy(name)
+            remedy = {} if self.of_model or error.fixes else self._suggest_role(name)
             if remedy and str(error) not in map(str, self.problems):
-                self.mend(error, **remedy)
+                self.note_with_remedy(error, **remedy)
             else:
-                self._note(error)
+                self._note_error(error)
 
-    def _remedy(self, name: str) -> dict[str, Any]:
+    def _suggest_role(self, name: str) -> dict[str, Any]:
         """Return the roles by which a column that holds no numbers can be read."""
         cells = self._first_cells(name) if name in self.table.schema.names else None
         if cells is None or name in self.mended.categorical:
@@ -282,7 +304,7 @@ def _holds_dates(cells: Cells) -> bool:
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         return True
     try:
-        return is_text(kind) and bool(np.isfinite(days(cells)).any())
+        return is_text(kind) and bool(np.isfinite(parse_days(cells)).any())
     except TableError:
         return False
 

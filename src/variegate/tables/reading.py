@@ -29,14 +29,14 @@ import pyarrow.json as arrow_json
 import pyarrow.parquet as parquet
 
 from variegate.tables import batches
-from variegate.tables.batches import numbered, parts_of_batch
+from variegate.tables.batches import split_batch, with_row_offsets
 from variegate.tables.errors import (
     BLOCK_BYTES,
     NAMES,
     TableFileError,
-    explanation,
+    explain_read_error,
     refuse_other_separator,
-    repeated,
+    repeated_names,
 )
 
 FORMATS = {
@@ -104,13 +104,13 @@ class TableFile:
         self.is_untyped = self.format == "csv"
         self.n_rows: int | None = None
         self._has_rows = False  # of CSV, where the other reader wants at least one
-        self._check_is_there()
-        with self._errors_named():
+        self._check_exists()
+        with self._name_file_in_errors():
             self.schema = getattr(self, f"_{self.format}_schema")()
             names = self.schema.names
-        if repeated(names):
+        if repeated_names(names):
             raise TableFileError(
-                f"{self.path}: several columns have the name {repeated(names)}; "
+                f"{self.path}: several columns have the name {repeated_names(names)}; "
                 "rename them"
             )
         if not names:
@@ -162,7 +162,7 @@ class TableFile:
         reached = 0
         while reached < end:
             # Only what happens in here is the file's fault.
-            with self._errors_named():
+            with self._name_file_in_errors():
                 found = next(read, None)
                 if found is None:
                     return
@@ -178,13 +178,13 @@ class TableFile:
                 if names:
                     batch = pa.RecordBatch.from_arrays(batch.columns, schema=schema)
             place = start + low
-            for part in parts_of_batch(batch):
+            for part in split_batch(batch):
                 yield place, part
                 place += part.num_rows
 
     # What is wrong -----------------------------------------------------------------
 
-    def _check_is_there(self) -> None:
+    def _check_exists(self) -> None:
         if self.path.is_dir():
             raise TableFileError(f"{self.path} is a folder; name a file in it")
         try:
@@ -217,13 +217,15 @@ class TableFile:
             )
 
     @contextmanager
-    def _errors_named(self) -> Iterator[None]:
+    def _name_file_in_errors(self) -> Iterator[None]:
         try:
             yield
         except TableFileError:
             raise
         except _DAMAGE as error:
-            raise TableFileError(explanation(self.path, self.format, error)) from None
+            raise TableFileError(
+                explain_read_error(self.path, self.format, error)
+            ) from None
 
     # Parquet -----------------------------------------------------------------------
 
@@ -248,7 +250,7 @@ class TableFile:
         with self._open_parquet() as file:
             # Rows cannot be counted without a column.
             names = names or self.schema.names[:1]
-            n_rows, footer = batches.rows_a_batch(file, names), file.metadata
+            n_rows, footer = batches.rows_per_batch(file, names), file.metadata
             sizes = [footer.row_group(k).num_rows for k in range(footer.num_row_groups)]
             ends = list(accumulate(sizes))
             # Row groups that end before the first row are not read.
@@ -257,7 +259,7 @@ class TableFile:
             found = file.iter_batches(
                 n_rows, row_groups=groups, columns=names, use_threads=False
             )
-            yield from numbered(found, ends[skipped - 1] if skipped else 0)
+            yield from with_row_offsets(found, ends[skipped - 1] if skipped else 0)
 
     # CSV ---------------------------------------------------------------------------
 
@@ -298,7 +300,7 @@ class TableFile:
                 strings_can_be_null=False,
             ),
         )
-        yield from numbered(reader)
+        yield from with_row_offsets(reader)
 
     # JSON lines --------------------------------------------------------------------
 
@@ -310,7 +312,7 @@ class TableFile:
         options = arrow_json.ReadOptions(use_threads=False, block_size=_HEAD_BYTES)
         with arrow_json.open_json(io.BytesIO(head), options) as reader:
             return pa.schema(
-                [field.with_type(_without_times(field.type)) for field in reader.schema]
+                [field.with_type(_times_as_text(field.type)) for field in reader.schema]
             )
 
     def _jsonl_batches(
@@ -323,7 +325,7 @@ class TableFile:
                 explicit_schema=self.schema, unexpected_field_behavior="error"
             ),
         )
-        yield from numbered(reader)
+        yield from with_row_offsets(reader)
 
     # Arrow -------------------------------------------------------------------------
 
@@ -342,17 +344,19 @@ class TableFile:
             found = map(reader.get_batch, range(reader.num_record_batches))
         else:
             found = iter(reader)
-        for start, batch in numbered(found):
+        for start, batch in with_row_offsets(found):
             if start + batch.num_rows <= first:
                 continue
             # A quick look at the ends of the offsets, then a close look at each part
             # before anything follows them.
             batch.validate()
-            for place, part in numbered(parts_of_batch(batch.select(names)), start):
+            for place, part in with_row_offsets(
+                split_batch(batch.select(names)), start
+            ):
                 if place + part.num_rows <= first:
                     continue
                 part.validate(full=True)
-                yield place, batches.copy_of_batch(part)
+                yield place, batches.copy_batch(part)
                 if hasattr(mapping, "madvise"):
                     # Pages that have been read would count as memory of this process.
                     mapping.madvise(mmap.MADV_DONTNEED)
@@ -370,12 +374,12 @@ def _open_arrow(mapping: mmap.mmap) -> Any:
     return arrow_ipc.open_stream(source)
 
 
-def _without_times(kind: pa.DataType) -> pa.DataType:
+def _times_as_text(kind: pa.DataType) -> pa.DataType:
     """Return a type of JSON with text in place of times, which Arrow guesses."""
     if pa.types.is_temporal(kind):
         return pa.string()
     if pa.types.is_list(kind):
-        return pa.list_(_without_times(kind.value_type))
+        return pa.list_(_times_as_text(kind.value_type))
     if pa.types.is_struct(kind):
-        return pa.struct([f.with_type(_without_times(f.type)) for f in kind])
+        return pa.struct([f.with_type(_times_as_text(f.type)) for f in kind])
     return kind

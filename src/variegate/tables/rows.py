@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from variegate._progress import StageProgress
 from variegate._typing import IntArray
 from variegate.partitions import Partition, PartitionError, UnreadablePartitionError
-from variegate.tables.batches import numbered
+from variegate.tables.batches import with_row_offsets
 from variegate.tables.cells import Batch
 from variegate.tables.columns import Columns
 from variegate.tables.derived import Derivation
@@ -70,12 +70,12 @@ class MemoryRows:
         table, is_untyped = self.table.table.select(list(names)), self.table.is_untyped
         if self.numbers is None:
             table = table.slice(self.first, self.end - self.first)
-            for first, rows in numbered(table.to_batches(), self.first):
+            for first, rows in with_row_offsets(table.to_batches(), self.first):
                 if rows.num_rows:
                     yield Batch(rows, first, is_untyped)
             return
-        table = table.cast(stored_schema(table.schema)).take(pa.array(self.numbers))
-        for first, rows in numbered(table.to_batches()):
+        table = table.cast(sortable_schema(table.schema)).take(pa.array(self.numbers))
+        for first, rows in with_row_offsets(table.to_batches()):
             here = self.numbers[first : first + rows.num_rows]
             yield Batch(rows, 0, is_untyped, here)
 
@@ -116,7 +116,7 @@ class FileRows:
             except TableFileError as error:
                 if self.table is not None:
                     raise
-                raise unreadable(self.file, error) from error
+                raise unreadable_error(self.file, error) from error
             yield Batch(rows, first, table.is_untyped, path=path)
 
     def check_unchanged(self) -> None:
@@ -124,16 +124,18 @@ class FileRows:
         self.file.check_unchanged()
 
 
-def counting(progress: StageProgress, total: int = 0) -> Callable[[int], object]:
+def accumulate_progress(
+    progress: StageProgress, total: int = 0
+) -> Callable[[int], object]:
     """Return a callback that adds up numbers of rows or groups, and reports the sum."""
     n_rows = 0
 
-    def told(n_read: int) -> None:
+    def add_count(n_read: int) -> None:
         nonlocal n_rows
         n_rows += n_read
         progress(n_rows, total)
 
-    return told
+    return add_count
 
 
 @dataclass(frozen=True)
@@ -163,11 +165,11 @@ class RowReader:
         named = named or self.derivation.schema.names[:1]
         for piece in rows:
             piece.check_unchanged()
-            for batch in piece.batches(self.derivation.sources(named)):
+            for batch in piece.batches(self.derivation.source_columns(named)):
                 yield self.derivation.of(batch, named)
             piece.check_unchanged()
 
-    def whole(self, rows: Sequence[Rows], *names: str | None) -> Batch:
+    def read_all(self, rows: Sequence[Rows], *names: str | None) -> Batch:
         """Return some columns of all rows, of which there are some, as one batch."""
         return Batch.joined(list(self.batches(rows, *names)))
 
@@ -199,7 +201,7 @@ class GroupIndex:
         return np.asarray(np.array(here, dtype=np.int64)[indices])
 
 
-def stored_schema(schema: pa.Schema) -> pa.Schema:
+def sortable_schema(schema: pa.Schema) -> pa.Schema:
     """Return the columns by types that Arrow can put in order."""
     fields = [one.with_type(_STORED.get(one.type, one.type)) for one in schema]
     return pa.schema(fields, schema.metadata)
@@ -207,7 +209,7 @@ def stored_schema(schema: pa.Schema) -> pa.Schema:
 
 def check_sortable(schema: pa.Schema) -> None:
     """Refuse columns whose rows Arrow cannot put in another order."""
-    for column in stored_schema(schema):
+    for column in sortable_schema(schema):
         try:
             pa.nulls(1, column.type).take(pa.array([0]))
         except pa.ArrowNotImplementedError:
@@ -230,8 +232,8 @@ def open_file(partition: Partition, schema: pa.Schema | None = None) -> TableFil
     try:
         table = TableFile(partition.path)
     except TableFileError as error:
-        raise unreadable(partition, error) from error
-    difference = "" if schema is None else _difference(table.schema, schema)
+        raise unreadable_error(partition, error) from error
+    difference = "" if schema is None else _schema_difference(table.schema, schema)
     if difference:
         raise PartitionError(
             partition.path,
@@ -240,7 +242,9 @@ def open_file(partition: Partition, schema: pa.Schema | None = None) -> TableFil
     return table
 
 
-def unreadable(partition: Partition, error: TableFileError) -> UnreadablePartitionError:
+def unreadable_error(
+    partition: Partition, error: TableFileError
+) -> UnreadablePartitionError:
     """Return the error of a damaged file, with the message of its reader."""
     said = str(error)
     for known in (f"{partition.path}: ", f"{partition.path} "):
@@ -248,7 +252,7 @@ def unreadable(partition: Partition, error: TableFileError) -> UnreadablePartiti
     return UnreadablePartitionError(partition.path, f"cannot be read: {said}")
 
 
-def _difference(found: pa.Schema, expected: pa.Schema) -> str:
+def _schema_difference(found: pa.Schema, expected: pa.Schema) -> str:
     """Return the first difference between a file and the first of a folder."""
     for name in dict.fromkeys((*expected.names, *found.names)):
         if name not in found.names:

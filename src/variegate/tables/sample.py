@@ -47,7 +47,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from variegate._random import generator
+from variegate._random import as_generator
 from variegate._typing import AnyArray, BoolArray, FloatArray, IntArray, RandomState
 from variegate._validation import check_count
 
@@ -124,19 +124,19 @@ def make_table(
     check_count("n_groups", n_groups)
     check_count("n_items", n_items)
     check_count("n_dimensions", n_dimensions)
-    columns = _drawn_columns(generator(random_state), n_groups, n_items, n_dimensions)
+    columns = _draw_columns(as_generator(random_state), n_groups, n_items, n_dimensions)
     ranking = np.argsort(-columns["score"], axis=1, kind="stable")
     groups = np.arange(n_groups)[:, None]
-    return _table({name: part[groups, ranking] for name, part in columns.items()})
+    return _build_table({name: part[groups, ranking] for name, part in columns.items()})
 
 
-def _drawn_columns(
+def _draw_columns(
     rng: np.random.Generator, n_groups: int, n_items: int, n_dimensions: int
 ) -> dict[str, Any]:
     """Draw all but names, as arrays of shape (groups, items, ...)."""
     size = (n_groups, n_items)
-    topics = _topics(rng, *size)
-    embeddings = _embeddings(rng, topics, n_dimensions)
+    topics = _draw_topics(rng, *size)
+    embeddings = _draw_embeddings(rng, topics, n_dimensions)
     # Topics share 0.3 of the variance of relevance.
     by_topic = np.sqrt(0.3) * rng.standard_normal(size)
     relevance = np.take_along_axis(by_topic, topics, axis=1)
@@ -149,8 +149,8 @@ def _drawn_columns(
     score = relevance + _SCORE_NOISE * rng.standard_normal(size)
     utility = (
         relevance
-        + _FRESHNESS * _standardized(freshness)
-        + _POPULARITY * _standardized(popularity)
+        + _FRESHNESS * _standardize(freshness)
+        + _POPULARITY * _standardize(popularity)
         + opinions[kinds]
         + _TASTE * rng.standard_normal(size)
     )
@@ -161,16 +161,16 @@ def _drawn_columns(
         "kind": kinds,
         "tokens": tokens.astype(np.int32),
         "embedding": embeddings,
-        "chosen": _picked(utility, embeddings, *_editors(rng, size)),
+        "chosen": _simulate_picks(utility, embeddings, *_draw_editors(rng, size)),
     }
 
 
-def _standardized(values: FloatArray) -> FloatArray:
+def _standardize(values: FloatArray) -> FloatArray:
     spread = float(values.std())
     return np.asarray((values - values.mean()) / (spread if spread > 0.0 else 1.0))
 
 
-def _topics(rng: np.random.Generator, n_groups: int, n_items: int) -> IntArray:
+def _draw_topics(rng: np.random.Generator, n_groups: int, n_items: int) -> IntArray:
     """Return the topic of every item, numbers below ``n_items`` within its group."""
     n_topics = np.clip(rng.poisson(n_items / _TOPIC_SIZE, n_groups), 1, n_items)
     weights = rng.gamma(1.0, size=(n_groups, n_items))
@@ -185,7 +185,7 @@ def _topics(rng: np.random.Generator, n_groups: int, n_items: int) -> IntArray:
     return np.minimum(places, n_topics[:, None] - 1)
 
 
-def _embeddings(
+def _draw_embeddings(
     rng: np.random.Generator, topics: IntArray, n_dimensions: int
 ) -> NDArray[np.float32]:
     """Return unit vectors (groups, items, dimensions): query, topic, item, copies."""
@@ -193,15 +193,15 @@ def _embeddings(
     original = _earlier_of_topic(topics)
     is_copy = (rng.random(topics.shape) < _COPIES) & (original >= 0)
     embeddings = np.empty((n_groups, n_items, n_dimensions), dtype=np.float32)
-    for groups in _chunks(n_groups, n_items * n_dimensions):
+    for groups in _group_slices(n_groups, n_items * n_dimensions):
         size = (groups.stop - groups.start, n_items, n_dimensions)
-        query = _directions(rng, (size[0], 1, n_dimensions))
-        centres = query + _TOPIC_SPREAD * _directions(rng, size)
+        query = _draw_directions(rng, (size[0], 1, n_dimensions))
+        centres = query + _TOPIC_SPREAD * _draw_directions(rng, size)
         centres /= np.linalg.norm(centres, axis=2, keepdims=True)
         part = np.take_along_axis(centres, topics[groups, :, None], axis=1)
-        part += _ITEM_SPREAD * _directions(rng, size)
+        part += _ITEM_SPREAD * _draw_directions(rng, size)
         part /= np.linalg.norm(part, axis=2, keepdims=True)
-        change = _COPY_SPREAD * _directions(rng, size)
+        change = _COPY_SPREAD * _draw_directions(rng, size)
         # In order, as a copy may be copied again.
         for item in range(1, n_items):
             rows = np.flatnonzero(is_copy[groups, item])
@@ -212,7 +212,7 @@ def _embeddings(
     return embeddings
 
 
-def _directions(rng: np.random.Generator, size: tuple[int, int, int]) -> Any:
+def _draw_directions(rng: np.random.Generator, size: tuple[int, int, int]) -> Any:
     return rng.standard_normal(size, dtype=np.float32) / np.float32(np.sqrt(size[2]))
 
 
@@ -228,7 +228,7 @@ def _earlier_of_topic(topics: IntArray) -> IntArray:
     return earlier
 
 
-def _editors(
+def _draw_editors(
     rng: np.random.Generator, size: tuple[int, int]
 ) -> tuple[FloatArray, FloatArray, BoolArray, BoolArray]:
     """Draw bars and thresholds (groups,), and both mistakes (groups, items)."""
@@ -240,7 +240,7 @@ def _editors(
     )
 
 
-def _picked(
+def _simulate_picks(
     utility: FloatArray,
     embeddings: AnyArray,
     bar: FloatArray,
@@ -264,7 +264,7 @@ def _picked(
         groups, picked = reading[takes], items[takes]
         chosen[groups, picked] = True
         bar[groups] += _BAR_RISE
-        for part in _chunks(len(groups), embeddings[0].size):
+        for part in _group_slices(len(groups), embeddings[0].size):
             rows = groups[part]
             cosines = embeddings[rows] @ embeddings[rows, picked[part], :, None]
             nearest[rows] = np.maximum(nearest[rows], cosines[..., 0])
@@ -273,19 +273,19 @@ def _picked(
     return chosen
 
 
-def _chunks(n_groups: int, numbers: int) -> list[slice]:
+def _group_slices(n_groups: int, numbers: int) -> list[slice]:
     """Return slices of groups, each of bounded memory."""
     step = max(1, _CHUNK // numbers)
     starts = range(0, n_groups, step)
     return [slice(start, min(start + step, n_groups)) for start in starts]
 
 
-def _table(columns: dict[str, Any]) -> pa.Table:
+def _build_table(columns: dict[str, Any]) -> pa.Table:
     import pyarrow as pa
 
     n_groups, n_items = columns["score"].shape
-    queries = np.repeat(_names("q", n_groups, 4), n_items)
-    items = np.tile(_names("i", n_items, 2), n_groups)
+    queries = np.repeat(_number_names("q", n_groups, 4), n_items)
+    items = np.tile(_number_names("i", n_items, 2), n_groups)
     arrays = {"query": pa.array(queries), "item": pa.array(items)}
     for name, values in columns.items():
         flat = values.ravel()
@@ -299,6 +299,6 @@ def _table(columns: dict[str, Any]) -> pa.Table:
     return pa.table(arrays)
 
 
-def _names(letter: str, count: int, width: int) -> list[str]:
+def _number_names(letter: str, count: int, width: int) -> list[str]:
     width = max(width, len(str(count)))
     return [f"{letter}{number:0{width}d}" for number in range(1, count + 1)]

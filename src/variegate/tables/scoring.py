@@ -19,14 +19,14 @@ from variegate.tables.columns import Columns
 from variegate.tables.comparison import (
     SizeLimit,
     learn_rivals,
+    memoize_choices,
     method_choosers,
     model_choosers,
-    remembered,
     rival_choosers,
 )
 from variegate.tables.derived import AGE
 from variegate.tables.errors import TableError
-from variegate.tables.evaluation import DiversityJudge, Evaluation, judge
+from variegate.tables.evaluation import DiversityJudge, Evaluation, judge_groups
 from variegate.tables.fitted import FittedSelector, is_network, refuse_network
 from variegate.tables.groups import Groups
 from variegate.tables.survey import usable_groups
@@ -118,13 +118,13 @@ class ScoringSelector(FittedSelector):
                 "with an engine, labels are a column of the files, not y, and models "
                 "are judged one by one, without others"
             )
-        methods_limit = self._usual_limit(limit) if methods else limit
+        methods_limit = self._default_limit(limit) if methods else limit
         choosers = method_choosers(methods, methods_limit, trade_off)
         candidates = model_choosers(name, self, omega, limit)
         reading: dict[str, Any] = {"empty_groups": empty_groups, "engine": engine}
         reading["progress"] = progress
         if train is not None:
-            rivals = self._rivals(train, budget, reading)
+            rivals = self._learn_rivals(train, budget, reading)
             choosers = rival_choosers(rivals, limit) | choosers
         table, labels = as_table(X, skip_unreadable), as_labels(y)
         roles: dict[str, Any] = {"use_labels": y is None, "use_costs": bool(budget)}
@@ -136,18 +136,18 @@ class ScoringSelector(FittedSelector):
                         "the models go by different columns of groups or labels, so "
                         "that there is nothing to compare"
                     )
-            columns = selector._columns_for(**roles)
-            groups, used = _labelled(selector, table, columns, **reading)
+            columns = selector._required_columns(**roles)
+            groups, used = _labelled_groups(selector, table, columns, **reading)
             theirs = model_choosers(other, selector, omega, limit)
-            candidates |= remembered(groups.only(used), theirs, selector.n_jobs)
+            candidates |= memoize_choices(groups.only(used), theirs, selector.n_jobs)
         # Models with sizes of their own, then within the limit, then other choosers.
         names = sorted(candidates, key=lambda one: one not in {name, *(others or {})})
         choosers = {one: candidates[one] for one in names} | choosers
-        columns = self._columns_for(**roles, relevance=relevance)
-        groups, used = _labelled(self, table, columns, **reading)
+        columns = self._required_columns(**roles, relevance=relevance)
+        groups, used = _labelled_groups(self, table, columns, **reading)
         diversity = DiversityJudge.of(self._model_at(omega))
-        with self._all_problems(table, columns, labels, empty_groups):
-            found = judge(
+        with self._list_all_problems(table, columns, labels, empty_groups):
+            found = judge_groups(
                 groups,
                 used,
                 choosers,
@@ -158,14 +158,14 @@ class ScoringSelector(FittedSelector):
             )
         return replace(found, reference=f"{name} ({limit})" if limit else name)
 
-    def _rivals(
+    def _learn_rivals(
         self, train: Any, budget: float | None, reading: Mapping[str, Any]
     ) -> dict[str, Rival]:
         X, y = train if isinstance(train, tuple) else (train, None)
-        columns = self._columns_for(y is None, budget is not None)
+        columns = self._required_columns(y is None, budget is not None)
         try:
             labels = as_labels(y)
-            groups, used = _labelled(
+            groups, used = _labelled_groups(
                 self, as_table(X), columns, labels=labels, **reading
             )
         except TableError as error:
@@ -188,7 +188,7 @@ class ScoringSelector(FittedSelector):
         )
         return next(numbers, None)
 
-    def _usual_limit(self, limit: SizeLimit) -> SizeLimit:
+    def _default_limit(self, limit: SizeLimit) -> SizeLimit:
         """Return the limit, or without one the mean size of training selections."""
         if limit:
             return limit
@@ -201,11 +201,11 @@ class ScoringSelector(FittedSelector):
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean F-score over groups."""
         check_is_fitted(self, "family_")
-        columns, labels = self._columns_for(y is None, False), as_labels(y)
-        groups, used = _labelled(
+        columns, labels = self._required_columns(y is None, False), as_labels(y)
+        groups, used = _labelled_groups(
             self, as_table(X), columns, self.empty_groups, labels=labels
         )
-        found = judge(groups, used, {"": self._chooser()}, self.n_jobs)
+        found = judge_groups(groups, used, {"": self._make_chooser()}, self.n_jobs)
         return float(found.scores[""][:, SCORES.index("f")].mean())
 
     # Showing ----------------------------------------------------------------------
@@ -237,7 +237,7 @@ class ScoringSelector(FittedSelector):
         engine, skip_unreadable : as for :meth:`evaluate`
             A few thousand groups are brought here.
         """
-        from variegate.tables.report.gathering import report_of
+        from variegate.tables.report.gathering import make_report
 
         check_is_fitted(self, "family_")
         refuse_network(self.model_, "report")
@@ -245,7 +245,7 @@ class ScoringSelector(FittedSelector):
         table = as_table(X, skip_unreadable)
         relevance = relevance or self.columns_.relevance
         how: dict[str, Any] = {"engine": engine, "skip_unreadable": skip_unreadable}
-        return report_of(self, table, relevance, show, model, progress, **how)
+        return make_report(self, table, relevance, show, model, progress, **how)
 
     def describe(self) -> Description:
         """Return a description of the model: print it, or take its ``numbers``."""
@@ -277,7 +277,7 @@ class ScoringSelector(FittedSelector):
         return self.describe().figure()
 
 
-def _labelled(
+def _labelled_groups(
     selector: FittedSelector,
     table: Table,
     columns: Columns,
@@ -287,7 +287,7 @@ def _labelled(
     **reading: Any,
 ) -> tuple[Groups, IntArray]:
     """Return the groups of a labelled table, and the numbers of those to judge by."""
-    groups = selector._groups(table, columns, empty_groups=empty_groups, **reading)
+    groups = selector._read_groups(table, columns, empty_groups=empty_groups, **reading)
     used = usable_groups(groups.survey, empty_groups)
     if len(used) < least:
         # One group tells nothing about the variation between groups.

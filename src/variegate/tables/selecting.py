@@ -16,25 +16,25 @@ from variegate._progress import Progress, ignore
 from variegate._version import __version__
 from variegate.application.refusal import Setting
 from variegate.application.table_defaults import MEMORY
-from variegate.files.atomic import plain
+from variegate.files.atomic import as_plain_value
 from variegate.partitions import Engine, Partition
 from variegate.tables.choosing import (
     ByMethod,
     Choices,
     Chooser,
-    choose,
-    choose_some,
-    collect,
+    choose_from_groups,
+    choose_in_partition,
+    collect_choices,
 )
 from variegate.tables.columns import Columns
-from variegate.tables.derived import Derivation, derive, last_day, newest
+from variegate.tables.derived import Derivation, derive, newest, newest_day
 from variegate.tables.encoded import GroupReader
 from variegate.tables.errors import TableError, TableFileError
 from variegate.tables.groups import Groups
-from variegate.tables.output import Manifest, Output, stamp
+from variegate.tables.output import Manifest, Output, size_and_mtime
 from variegate.tables.partitioning import GroupPartition
 from variegate.tables.rows import open_file
-from variegate.tables.survey import learn_encoding, survey
+from variegate.tables.survey import learn_encoding, survey_table
 from variegate.tables.table import FolderTable, Table, as_table, rows_of
 
 if TYPE_CHECKING:
@@ -100,24 +100,24 @@ def select_into_folder(
     their order; it is there whole or not at all.  Run again, only missing files are
     written; another model, other settings or files that have changed are refused.
     """
-    chooser = selector._chooser(**settings)
+    chooser = selector._make_chooser(**settings)
     out = Path(str(output.out)).absolute()
     output = replace(output, out=out)
     _check_output(table, output, out)
-    columns = selector._columns_for(False, settings["budget"] is not None)
+    columns = selector._required_columns(False, settings["budget"] is not None)
     run = {**settings, "keep_all": output.keep_all, "drop": list(output.drop)}
     run |= {"variegate": __version__, "model": hash_of_model(selector)}
     with Manifest(out, run) as manifest:
         manifest.refuse_changes(table.partitions)
         if manifest.is_complete(table.partitions, skip_unreadable):
             return _counted(manifest, 0)
-        groups = selector._groups(
+        groups = selector._read_groups(
             table, columns, progress=progress, engine=engine,
             skip_unreadable=skip_unreadable, by_file=True,
         )  # fmt: skip
         unreadable = set(groups.survey.unreadable)
         files = [one for one in table.partitions if one.path not in unreadable]
-        manifest.begin(files, [Path(path).name for path in unreadable])
+        manifest.record_inputs(files, [Path(path).name for path in unreadable])
         tasks = [
             task
             for task in _tasks(groups, files, chooser, progress)
@@ -126,10 +126,10 @@ def select_into_folder(
         work = partial(
             _select_file, reader=groups.reader, chooser=chooser, output=output
         )
-        with selector._all_problems(table, columns):
+        with selector._list_all_problems(table, columns):
             report = partial(progress, "choosing")
             for name, entry in engine.map(work, tasks, report, ordered=False):
-                manifest.finish(name, entry)
+                manifest.record_output(name, entry)
         return _counted(manifest, len(tasks))
 
 
@@ -146,11 +146,15 @@ def _tasks(
 ) -> list[_FileTask]:
     survey = groups.survey
     firsts = [first for _, first in survey.sources] + [survey.n_rows]
-    choices = None if survey.is_by_file else choose(groups, chooser, None, progress)
+    choices = (
+        None
+        if survey.is_by_file
+        else choose_from_groups(groups, chooser, None, progress)
+    )
     tasks = []
     for file, (first, end) in zip(files, pairwise(firsts), strict=True):
         inside = tuple(one for one in survey.partitions if first <= one.first_row < end)
-        some = None if choices is None else choices.between(first, end)
+        some = None if choices is None else choices.slice_rows(first, end)
         tasks.append(_FileTask(file, first, end - first, inside, some))
     return tasks
 
@@ -163,8 +167,11 @@ def _select_file(
     path = Path(str(output.out), name)
     table, choices = open_file(task.file), task.choices
     if choices is None:
-        found = (choose_some(reader.groups(one), chooser, 1) for one in task.partitions)
-        choices = collect(found, task.n_rows, task.first_row)
+        found = (
+            choose_in_partition(reader.groups(one), chooser, 1)
+            for one in task.partitions
+        )
+        choices = collect_choices(found, task.n_rows, task.first_row)
     Output(output.keep_all, output.drop, path).of(table, choices)
     try:
         task.file.check_unchanged()
@@ -172,7 +179,7 @@ def _select_file(
         path.unlink(missing_ok=True)
         raise
     entry = {
-        "input": stamp(task.file),
+        "input": size_and_mtime(task.file),
         "n_bytes": path.stat().st_size,
         "n_rows": len(choices.rank),
         "n_groups": len(choices.groups),
@@ -192,7 +199,7 @@ def hash_of_model(selector: FittedSelector) -> str:
         "models": selector.family_.encode(),
         "decoder": repr(selector.decoder),
     }
-    text = json.dumps(document, sort_keys=True, default=plain)
+    text = json.dumps(document, sort_keys=True, default=as_plain_value)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -264,7 +271,7 @@ def select_untrained(
     progress = progress or ignore
     groups = untrained_groups(table, columns, method, memory, progress)
     chooser = ByMethod(method, k, budget, trade_off, seed)
-    return output.of(X, choose(groups, chooser, n_jobs, progress), progress)
+    return output.of(X, choose_from_groups(groups, chooser, n_jobs, progress), progress)
 
 
 def untrained_groups(
@@ -289,10 +296,10 @@ def untrained_groups(
     wanted = replace(columns, quality=(), label=None, item=None)
 
     def latest(name: str) -> str:
-        return newest(max(last_day(rows, name) for rows in rows_of(table)), name)
+        return newest(max(newest_day(rows, name) for rows in rows_of(table)), name)
 
     wanted = derive(table.schema, wanted, latest)
     schema = Derivation(table.schema, wanted).schema
     wanted = wanted.resolve(schema, is_untyped=table.is_untyped, needs_quality=False)
-    found = survey(table, wanted, memory=memory, progress=progress)
+    found = survey_table(table, wanted, memory=memory, progress=progress)
     return Groups(found, learn_encoding(found), memory=memory)

@@ -22,8 +22,8 @@ from variegate.tables.errors import TableError
 from variegate.tables.fitting import (
     SelectorFit,
     check_parameters,
-    columns_wanted,
     opened_store,
+    requested_columns,
 )
 from variegate.tables.model_file import path_of_record
 from variegate.tables.problems import Inspection
@@ -282,7 +282,7 @@ class TableSelector(ScoringSelector):
             try:
                 fit.run()
             except TableError as error:
-                wanted = columns_wanted(self, table.schema.names, y)
+                wanted = requested_columns(self, table.schema.names, y)
                 found = Inspection(table, wanted, labels, self.empty_groups)
                 raise found.of(error) from error
         return self

@@ -33,7 +33,7 @@ from variegate.partitions import Engine
 from variegate.tables.batches import data_bytes
 from variegate.tables.cells import Batch
 from variegate.tables.errors import TableError
-from variegate.tables.rows import GroupIndex, RowReader, Rows, stored_schema
+from variegate.tables.rows import GroupIndex, RowReader, Rows, sortable_schema
 from variegate.tables.writing import table_writer
 
 #: A slice: its bucket, the number of its rows, and of its batch in the file.
@@ -53,7 +53,7 @@ class Deal:
 
 
 @dataclass(frozen=True, eq=False)
-class Pieces:
+class BucketSlices:
     """Slices of a file of buckets."""
 
     path: str
@@ -64,11 +64,11 @@ class Pieces:
         """The number of rows."""
         return int(self.slices["rows"].sum())
 
-    def of(self, first: int, end: int) -> Pieces:
+    def of(self, first: int, end: int) -> BucketSlices:
         """Return the slices of some buckets."""
         buckets = self.slices["bucket"]
         wanted = (buckets >= first) & (buckets < end)
-        return Pieces(self.path, self.slices[wanted])
+        return BucketSlices(self.path, self.slices[wanted])
 
     def batches(self, names: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Read some columns, or all, a slice at a time, the numbers before them."""
@@ -98,7 +98,7 @@ def write_buckets(
     bounds: IntArray,
     first_row: int,
     memory: int,
-) -> Pieces:
+) -> BucketSlices:
     """Write rows to a file, by bucket; it appears whole or not at all.
 
     With each batch come the numbers of the groups of its rows.  Bucket k takes groups
@@ -107,12 +107,12 @@ def write_buckets(
     slices: list[tuple[int, int, int]] = []
     numbered = numbered_schema(schema)
     with table_writer(path, numbered) as write:
-        for held, numbers in _collected(batches, memory):
+        for held, numbers in _collect_batches(batches, memory):
             rows = np.arange(first_row, first_row + len(numbers))
             first_row += len(numbers)
             buckets = np.searchsorted(bounds, numbers, side="right") - 1
             order = np.argsort(buckets, kind="stable")
-            table = rearranged(held, schema, order)
+            table = reorder_rows(held, schema, order)
             numbers, buckets, rows = numbers[order], buckets[order], rows[order]
             ends = [0, *(np.flatnonzero(np.diff(buckets)) + 1).tolist(), len(buckets)]
             for first, end in pairwise(ends):
@@ -120,10 +120,10 @@ def write_buckets(
                 counted = (pa.array(numbers[first:end]), pa.array(rows[first:end]))
                 write(pa.record_batch([*counted, *part.columns], schema=numbered))
                 slices.append((int(buckets[first]), end - first, len(slices)))
-    return Pieces(str(path), np.array(slices, dtype=_SLICE))
+    return BucketSlices(str(path), np.array(slices, dtype=_SLICE))
 
 
-def _collected(
+def _collect_batches(
     batches: Iterable[tuple[pa.RecordBatch, IntArray]], memory: int
 ) -> Iterator[tuple[list[pa.RecordBatch], IntArray]]:
     """Yield as many rows at a time as memory holds."""
@@ -142,7 +142,7 @@ def _collected(
         yield held, np.concatenate(numbers)
 
 
-def rearranged(
+def reorder_rows(
     batches: list[pa.RecordBatch], schema: pa.Schema, order: IntArray
 ) -> pa.RecordBatch:
     """Return rows in another order, as one batch; ``batches`` is emptied.
@@ -157,7 +157,7 @@ def rearranged(
     taken = []
     for column in schema:
         parts = columns.pop(0)
-        whole = _as_one(parts, column)
+        whole = _concat_arrays(parts, column)
         parts.clear()
         taken.append(whole.take(indices))
     # The allocator keeps freed memory for the next bucket, but not for others.
@@ -166,7 +166,7 @@ def rearranged(
     return pa.RecordBatch.from_arrays(taken, schema=schema)
 
 
-def _as_one(parts: list[Any], column: pa.Field) -> Any:
+def _concat_arrays(parts: list[Any], column: pa.Field) -> Any:
     if len(parts) == 1:
         return parts[0]
     try:
@@ -180,8 +180,8 @@ def _as_one(parts: list[Any], column: pa.Field) -> Any:
         ) from error
 
 
-def in_order(
-    pieces: Sequence[Pieces], names: Sequence[str] | None = None
+def read_bucket(
+    pieces: Sequence[BucketSlices], names: Sequence[str] | None = None
 ) -> pa.RecordBatch | None:
     """Return the rows of a bucket by group, each group in the order of the table."""
     batches = [batch for piece in pieces for batch in piece.batches(names)]
@@ -189,7 +189,7 @@ def in_order(
         return None
     numbers = np.concatenate([batch.column(0).to_numpy() for batch in batches])
     order = np.argsort(numbers, kind="stable")
-    return rearranged(batches, batches[0].schema, order)
+    return reorder_rows(batches, batches[0].schema, order)
 
 
 def file_bounds(
@@ -232,13 +232,13 @@ class BucketRows:
     """The rows of a bucket, in the order of their groups."""
 
     path: str
-    pieces: tuple[Pieces, ...] = field(compare=False, repr=False)
+    pieces: tuple[BucketSlices, ...] = field(compare=False, repr=False)
     number: int
     is_untyped: bool
 
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
         """Yield some columns of the rows as one batch."""
-        rows = in_order(self.pieces, names)
+        rows = read_bucket(self.pieces, names)
         if rows is not None:
             numbers = rows.column(1).to_numpy()
             yield Batch(rows.select(list(names)), 0, self.is_untyped, numbers)
@@ -247,31 +247,33 @@ class BucketRows:
         """Do nothing: the file was checked when its rows were dealt out."""
 
 
-class Shuffled:
+class ShuffledTable:
     """Buckets on disk, which are deleted with this object."""
 
-    def __init__(self, folder: Path, dealt: Sequence[Pieces], is_local: bool) -> None:
+    def __init__(
+        self, folder: Path, dealt: Sequence[BucketSlices], is_local: bool
+    ) -> None:
         self._dealt = list(dealt)
         if is_local and Path("/proc/self/fd").is_dir():
             # Without a name, files go with the process, however that ends.
             descriptors = [os.open(piece.path, os.O_RDONLY) for piece in dealt]
             self._dealt = [
-                Pieces(f"/proc/self/fd/{number}", piece.slices)
+                BucketSlices(f"/proc/self/fd/{number}", piece.slices)
                 for number, piece in zip(descriptors, dealt, strict=True)
             ]
             for number in descriptors:
                 weakref.finalize(self, os.close, number)
-            _remove(folder)
+            _remove_folder(folder)
         else:
-            weakref.finalize(self, _remove, folder)
+            weakref.finalize(self, _remove_folder, folder)
 
-    def bucket(self, number: int) -> tuple[Pieces, ...]:
+    def bucket(self, number: int) -> tuple[BucketSlices, ...]:
         """Return the slices of a bucket."""
         found = (piece.of(number, number + 1) for piece in self._dealt)
         return tuple(piece for piece in found if len(piece.slices))
 
 
-def _remove(folder: Path) -> None:
+def _remove_folder(folder: Path) -> None:
     for path in folder.glob("*"):
         path.unlink(missing_ok=True)
     with suppress(OSError):
@@ -289,7 +291,7 @@ def shuffle(
     memory: int,
     progress: StageProgress = ignore,
     told: Callable[[int], object] = ignore,
-) -> tuple[Shuffled, list[tuple[Rows, ...]]]:
+) -> tuple[ShuffledTable, list[tuple[Rows, ...]]]:
     """Shuffle some columns of a table; return the rows of every partition.
 
     These begin with the groups ``bounds``.  ``folder`` is one that all workers see;
@@ -298,7 +300,7 @@ def shuffle(
     """
     place = Path(tempfile.mkdtemp(prefix="variegate-")) if folder is None else folder
     if folder is not None:
-        _remove(folder)
+        _remove_folder(folder)
         folder.mkdir(exist_ok=True)
     schema = pa.schema([reader.schema.field(name) for name in names])
     # Rows are held twice while they are put in order.
@@ -311,12 +313,12 @@ def shuffle(
         "folder on another disk, or allow more memory"
     )
     try:
-        with explained_if_full(full):
+        with explain_full_disk(full):
             dealt = list(engine.map(work, list(enumerate(deals)), progress))
     except BaseException:
-        _remove(place)
+        _remove_folder(place)
         raise
-    shuffled = Shuffled(place, dealt, folder is None)
+    shuffled = ShuffledTable(place, dealt, folder is None)
     rows: list[tuple[Rows, ...]] = [
         (BucketRows(deals[0].rows.path, shuffled.bucket(k), k, reader.is_untyped),)
         for k in range(len(bounds) - 1)
@@ -332,10 +334,10 @@ def deal_out(
     folder: Path,
     memory: int,
     told: Callable[[int], object] = ignore,
-) -> Pieces:
+) -> BucketSlices:
     """Deal out the columns ``schema`` of a file, with its number, to buckets."""
     number, deal = item
-    index, group, stored = GroupIndex(), reader.columns.group, stored_schema(schema)
+    index, group, stored = GroupIndex(), reader.columns.group, sortable_schema(schema)
 
     def batches() -> Iterator[tuple[pa.RecordBatch, IntArray]]:
         for batch in deal.rows.batches(schema.names):
@@ -351,7 +353,7 @@ def deal_out(
 
 
 @contextmanager
-def explained_if_full(message: str) -> Iterator[None]:
+def explain_full_disk(message: str) -> Iterator[None]:
     """Raise an error with another message where a disk is full."""
     try:
         yield

@@ -32,13 +32,19 @@ from variegate.files.run_store import RunStore
 from variegate.partitions import Engine, Serial
 from variegate.partitions.engine import is_local
 from variegate.report.wording import count
-from variegate.tables.columns import Columns, no_label
+from variegate.tables.columns import Columns, missing_label_error
 from variegate.tables.derived import Derivation
 from variegate.tables.encoding import ColumnStatistics, Encoding
 from variegate.tables.errors import TableError
-from variegate.tables.partitioning import Counts, GroupPartition, TableCut, scan
-from variegate.tables.rows import GroupIndex, RowReader, Rows, counting
-from variegate.tables.table import FolderTable, MemoryTable, Table, held, rows_of
+from variegate.tables.partitioning import Counts, GroupPartition, TableCut, scan_groups
+from variegate.tables.rows import GroupIndex, RowReader, Rows, accumulate_progress
+from variegate.tables.table import (
+    FolderTable,
+    MemoryTable,
+    Table,
+    hold_in_memory,
+    rows_of,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +102,7 @@ class Survey:
             yield one.only(numbers[first:end], first)
 
 
-def survey(
+def survey_table(
     table: Table,
     columns: Columns,
     labels: BoolArray | None = None,
@@ -120,7 +126,9 @@ def survey(
     label = columns.label if labels is None else None
     parts = (columns.group, label, columns.item, columns.cost, columns.relevance)
     used = [n for n in dict.fromkeys((*parts, *columns.features())) if n is not None]
-    names = Derivation(table.schema, columns).sources(used) or table.schema.names[:1]
+    names = (
+        Derivation(table.schema, columns).source_columns(used) or table.schema.names[:1]
+    )
     schema = pa.schema([table.schema.field(name) for name in names])
     reader = RowReader(schema, columns, table.is_untyped)
     every, n_rows = rows_of(table), None
@@ -134,7 +142,9 @@ def survey(
         )
     reading = partial(progress, "reading")
     if is_local(engine) and not skip_unreadable and not by_file:
-        table, n_rows = held(table, every, names, memory, counting(reading))
+        table, n_rows = hold_in_memory(
+            table, every, names, memory, accumulate_progress(reading)
+        )
         store = None if n_rows is not None else store
     if labels is not None and isinstance(table, FolderTable):
         raise TableError(
@@ -146,9 +156,9 @@ def survey(
     rows = rows_of(table)
 
     def compute() -> Counts:
-        work = partial(scan, reader=reader, labels=labels, also=also)
+        work = partial(scan_groups, reader=reader, labels=labels, also=also)
         if is_local(engine):
-            found = engine.map(partial(work, told=counting(reading)), rows)
+            found = engine.map(partial(work, told=accumulate_progress(reading)), rows)
         else:
             found = engine.map(work, rows, reading)
         return Counts.of(list(found), skip_unreadable)
@@ -174,7 +184,7 @@ def survey(
     return Survey(
         reader,
         cut.sizes,
-        None if counts.n_chosen is None else cut.summed(counts.n_chosen),
+        None if counts.n_chosen is None else cut.sum_over_files(counts.n_chosen),
         partitions,
         key,
         tuple(zip(every, accumulate(n_rows, initial=0), strict=False)),
@@ -213,7 +223,10 @@ def partition_statistics(
     statistics = ColumnStatistics(columns, reader.derivation.schema)
     names = columns.features()
     if names:
-        batch, index = reader.whole(partition.rows, columns.group, *names), GroupIndex()
+        batch, index = (
+            reader.read_all(partition.rows, columns.group, *names),
+            GroupIndex(),
+        )
         numbers = index.numbers(batch, columns.group)
         partition.check_groups(index)
         statistics.add(batch, partition.flags()[numbers])
@@ -247,7 +260,7 @@ def usable_groups(found: Survey, empty_groups: str) -> IntArray:
     check_choice("empty_groups", empty_groups, EMPTY_GROUPS)
     n_chosen = found.n_chosen
     if n_chosen is None:
-        raise no_label()
+        raise missing_label_error()
     if not n_chosen.any():
         where = f" in column {found.columns.label!r}" if found.columns.label else ""
         raise TableError(f"no row is labelled 1{where}: nothing was chosen")
@@ -267,7 +280,9 @@ def usable_groups(found: Survey, empty_groups: str) -> IntArray:
     return np.flatnonzero(~empty) if empty_groups == "drop" else np.arange(len(found))
 
 
-def split(usable: IntArray, fraction: float, seed: int) -> tuple[IntArray, IntArray]:
+def hold_out_groups(
+    usable: IntArray, fraction: float, seed: int
+) -> tuple[IntArray, IntArray]:
     """Return numbers of the groups to learn from, and of those to hold out."""
     if fraction == 0.0:
         return usable, usable[:0]

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from variegate.partitions import Partition, PartitionError
 from variegate.tables.batches import data_bytes
-from variegate.tables.errors import TableError, TableFileError, repeated
+from variegate.tables.errors import TableError, TableFileError, repeated_names
 from variegate.tables.reading import FORMATS, TableFile
 from variegate.tables.rows import FileRows, MemoryRows, Rows, open_file
 
@@ -44,7 +44,7 @@ class MemoryTable:
     ) -> None:
         self.table, self.name, self.is_untyped = table, name, is_untyped
         self.schema = table.schema
-        twice = repeated(self.schema.names)
+        twice = repeated_names(self.schema.names)
         if twice:
             raise TableError(f"the table has more than one column {twice}")
 
@@ -161,10 +161,10 @@ def list_files(folder: Path) -> tuple[Partition, ...]:
             f"there are no Parquet or Arrow files in {folder}; folders inside it are "
             "not looked into"
         )
-    return tuple(map(_listed, files))
+    return tuple(map(_list_file, files))
 
 
-def _listed(path: Path) -> Partition:
+def _list_file(path: Path) -> Partition:
     try:
         return Partition.of(path.absolute())
     except PartitionError as error:
@@ -193,10 +193,10 @@ def rows_of(table: Table) -> tuple[Rows, ...]:
     if isinstance(table, FolderTable):
         return tuple(FileRows(one, schema=table.schema) for one in table.partitions)
     assert isinstance(table, TableFile)
-    return (FileRows(_listed(table.path), table=table),)
+    return (FileRows(_list_file(table.path), table=table),)
 
 
-def held(
+def hold_in_memory(
     table: Table,
     rows: Sequence[Rows],
     names: Sequence[str],

@@ -29,7 +29,7 @@ from variegate.tables.errors import TableError
 from variegate.tables.groups import Groups
 from variegate.tables.policy import Policy
 from variegate.tuning import LargeMarginDPPCV, OmegaPath
-from variegate.tuning.family import as_omegas, outwards
+from variegate.tuning.family import check_omegas, order_outwards
 from variegate.tuning.kernel_search import Familiarity, KernelSearch, Winner
 from variegate.tuning.race import LearnedDPP, Rule, TwoStage
 
@@ -147,19 +147,19 @@ class _Training:
 
     def run(self) -> Learned:
         """Compare kernels, tune, and learn; also a fallback where there are kinds."""
-        winner, n_compared = self._compared()
+        winner, n_compared = self._run_comparison()
         kernel = winner.contender.model.kernel
         has_rank = getattr(kernel, "approximation", None)
         if not has_rank and not isinstance(kernel, Linear):
             refuse_large_groups(self.groups, self.numbers)
         omegas: Sequence[float] = OMEGAS
         if self.selector.omega is not None:
-            omegas = as_omegas(self.selector.omega)
-        winner, omega, path, n_tuned = self._tuned(winner, omegas)
+            omegas = check_omegas(self.selector.omega)
+        winner, omega, path, n_tuned = self._tune(winner, omegas)
         has_margin = winner.contender.model.lam > 0.0
         omegas = (*omegas, omega) if has_margin else (omega,)
-        sample = self._within(self.numbers, len(self.numbers), _SAMPLE_BYTES)
-        policy = self._policy(winner, omegas, omega, sample)
+        sample = self._sample_within(self.numbers, len(self.numbers), _SAMPLE_BYTES)
+        policy = self._learn_policy(winner, omegas, omega, sample)
         self.progress("learning", 1, 1)
         n_sample = 0
         if isinstance(winner.contender, TwoStage) and len(sample) < len(self.numbers):
@@ -172,11 +172,11 @@ class _Training:
                 with warnings.catch_warnings():
                     # A warning is about the model for most groups.
                     warnings.simplefilter("ignore", AllAlikeWarning)
-                    fallback = self._policy(winner.fallback, known, omega, sample)
+                    fallback = self._learn_policy(winner.fallback, known, omega, sample)
                 policy = replace(policy, fallback=fallback, is_familiar=is_familiar)
         return Learned(policy, path, n_tuned, winner, n_compared, n_sample)
 
-    def _compared(self) -> tuple[Winner, int]:
+    def _run_comparison(self) -> tuple[Winner, int]:
         """Return the winner on held-out groups, and the number of these.
 
         Without a comparison, or groups for it, that is the estimator as it is.
@@ -188,16 +188,16 @@ class _Training:
         small = self.numbers[sizes[self.numbers] <= MAX_COMPARED_ROWS]
         mean = sizes[small].mean() if len(small) else 1.0
         most = max(FEW_COMPARED, min(MAX_COMPARED, int(MAX_COMPARED_IN_ALL / mean)))
-        some = self._within(small, most, _SAMPLE_BYTES // 2)
+        some = self._sample_within(small, most, _SAMPLE_BYTES // 2)
         if len(some) < MIN_COMPARED:
             return given, 0
         seed = self.selector.seed_
-        with self.groups.named(some):
+        with self.groups.name_in_errors(some):
             examples = self.groups.examples(some)
             winner = self.kernels.run(*examples, seed=seed, progress=self.progress)
         return winner, len(some)
 
-    def _tuned(
+    def _tune(
         self, winner: Winner, omegas: Sequence[float]
     ) -> tuple[Winner, float, OmegaPath | None, int]:
         """Return the winner and its omega, the path of the search and its groups."""
@@ -205,8 +205,8 @@ class _Training:
         if not is_tuned(selector) or isinstance(winner.contender, TwoStage):
             own = float(estimator.omega)
             is_own = self.kernels is not None and selector.omega is None
-            return winner, own if is_own else outwards(omegas)[0], None, 0
-        numbers = self._within(self.numbers, MAX_TUNING, _SAMPLE_BYTES)
+            return winner, own if is_own else order_outwards(omegas)[0], None, 0
+        numbers = self._sample_within(self.numbers, MAX_TUNING, _SAMPLE_BYTES)
         if len(numbers) < 2:
             raise TableError(
                 "one group is not enough to choose lambda and omega by: give more "
@@ -229,7 +229,7 @@ class _Training:
             drop_lams=True,
             callback=partial(self.progress, "tuning"),
         )
-        with self.groups.named(numbers):
+        with self.groups.name_in_errors(numbers):
             search.fit(*self.groups.examples(numbers))
         best = next(p for p in search.path_ if p.omega == search.path_.chosen)
         if winner.rule.k and winner.standings[0].mean > best.f + best.f_error:
@@ -240,19 +240,21 @@ class _Training:
         tuned = replace(winner, contender=contender, rule=Rule(decoder))
         return tuned, search.best_omega_, search.path_, len(numbers)
 
-    def _policy(
+    def _learn_policy(
         self, winner: Winner, omegas: Sequence[float], omega: float, sample: IntArray
     ) -> Policy:
         """Learn from all groups; a regression has few weights, and needs a sample."""
         is_two_stage = isinstance(winner.contender, TwoStage)
-        with self.groups.named(sample if is_two_stage else self.numbers):
-            data = self.groups.examples(sample) if is_two_stage else self._data()
-            return self._fit(winner, omegas, omega, *data)
+        with self.groups.name_in_errors(sample if is_two_stage else self.numbers):
+            data = (
+                self.groups.examples(sample) if is_two_stage else self._training_data()
+            )
+            return self._fit_policy(winner, omegas, omega, *data)
 
-    def _data(self) -> tuple[Any, Any]:
+    def _training_data(self) -> tuple[Any, Any]:
         """Return groups as partitions; for a device or mini-batches, as lists."""
         estimator, memory = self.estimator, self.selector.memory
-        n_bytes = self._bytes(self.numbers)
+        n_bytes = self._pairwise_bytes(self.numbers)
         is_on_device = device_named(estimator.device) is not None
         if is_on_device and n_bytes > memory:
             raise TableError(
@@ -279,7 +281,7 @@ class _Training:
         )
         return examples, None
 
-    def _fit(
+    def _fit_policy(
         self, winner: Winner, omegas: Sequence[float], omega: float, *data: Any
     ) -> Policy:
         estimator, how = winner.contender.model, winner.rule.how
@@ -311,18 +313,18 @@ class _Training:
         ordering = how if isinstance(how, Ordering) else None
         return Policy(family, omega, winner.rule.k, ordering)
 
-    def _bytes(self, numbers: IntArray) -> int:
+    def _pairwise_bytes(self, numbers: IntArray) -> int:
         sizes = self.groups.survey.sizes[numbers].astype(np.float64)
         features = sizes.sum() * self.groups.encoding.width
         # Squared distances, two chains of Gaussians, and the linear part: triangles.
         pairs = 2.0 * (sizes @ sizes)
         return int(8.0 * (features + pairs))
 
-    def _within(self, numbers: IntArray, most: int, n_bytes: int) -> IntArray:
+    def _sample_within(self, numbers: IntArray, most: int, n_bytes: int) -> IntArray:
         """Return some groups, drawn at random, that fit into ``n_bytes``."""
         rng = np.random.default_rng(self.estimator.random_state)
         some = rng.permutation(numbers)[:most]
-        while len(some) > 2 and self._bytes(some) > n_bytes:
+        while len(some) > 2 and self._pairwise_bytes(some) > n_bytes:
             some = some[: max(2, len(some) // 2)]
         return np.sort(some)
 
@@ -354,7 +356,7 @@ def kernel_for(name: Any, encoding: Encoding) -> Kernel:
     if isinstance(name, Kernel):
         return name
     if name in _OF_A_BLOCK:
-        return _of_blocks(_OF_A_BLOCK[name], encoding)
+        return _kernel_of_blocks(_OF_A_BLOCK[name], encoding)
     blocks = list(encoding.blocks) if len(encoding.blocks) > 1 else None
     return MultipleKernel(blocks=blocks)
 
@@ -367,8 +369,10 @@ def _kernel_search(
         "Gaussians": kernel_for("multiple", encoding),
         "linear": kernel_for("linear", encoding),
     }
-    kinds = {f"{n} kinds": _of_blocks(partial(Kinds, n), encoding) for n in _N_KINDS}
-    cosine = _of_blocks(partial(Linear, True), encoding)
+    kinds = {
+        f"{n} kinds": _kernel_of_blocks(partial(Kinds, n), encoding) for n in _N_KINDS
+    }
+    cosine = _kernel_of_blocks(partial(Linear, True), encoding)
     varies = ["penalty"]
     how: dict[str, Any] = {"tries_sizes": not _has_target(selector)}
     if selector.estimator is None:
@@ -380,7 +384,7 @@ def _kernel_search(
     return KernelSearch(estimator, kernels, cosine, tuple(fixed), varies=varies, **how)
 
 
-def _of_blocks(make: Callable[..., Kernel], encoding: Encoding) -> Kernel:
+def _kernel_of_blocks(make: Callable[..., Kernel], encoding: Encoding) -> Kernel:
     """Return one kernel, or a mixture of one for each block."""
     if len(encoding.blocks) < 2:
         return make()

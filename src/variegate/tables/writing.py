@@ -22,10 +22,10 @@ import pyarrow.csv as arrow_csv
 import pyarrow.ipc as arrow_ipc
 import pyarrow.parquet as parquet
 
-from variegate.files.atomic import new_file, writing_to
+from variegate.files.atomic import name_path_in_errors, new_file
 from variegate.tables.batches import data_bytes
 from variegate.tables.columns import is_list, is_number, is_text
-from variegate.tables.errors import repeated
+from variegate.tables.errors import repeated_names
 from variegate.tables.reading import format_of
 
 _GROUP_ROWS = 2**16
@@ -36,13 +36,13 @@ def check_writable(path: str | Path, schema: pa.Schema) -> None:
     """Refuse a file whose format is not known, or cannot hold the columns."""
     path = Path(path)
     file_format = format_of(path)
-    if repeated(schema.names):
+    if repeated_names(schema.names):
         raise ValueError(
             f"cannot write {path}: several columns have the name "
-            f"{repeated(schema.names)}; rename them"
+            f"{repeated_names(schema.names)}; rename them"
         )
     if file_format in ("csv", "jsonl"):
-        is_text = _is_cell if file_format == "csv" else _is_json
+        is_text = _fits_csv_cell if file_format == "csv" else _fits_json
         wrong = [f"{f.name!r} ({f.type})" for f in schema if not is_text(f.type)]
         if wrong:
             others = ".parquet or .jsonl" if file_format == "csv" else ".parquet"
@@ -75,15 +75,15 @@ def table_writer(
                 f"cannot write {path}: a batch has the columns {batch.schema}, but "
                 f"the file has {schema}"
             )
-        with writing_to(path):
+        with name_path_in_errors(path):
             writer.write(batch)
 
     with new_file(path) as file:
-        with writing_to(path):
+        with name_path_in_errors(path):
             writer = _WRITERS[format_of(path)](file, schema, path)
         try:
             yield write
-            with writing_to(path):
+            with name_path_in_errors(path):
                 writer.close()
         except BaseException:
             # The rest is discarded with the file, and may not be written at all.
@@ -99,10 +99,12 @@ class _Writer:
     _schema: pa.Schema
 
     def write(self, batch: pa.RecordBatch) -> None:
-        arrays = [self._array(k, column) for k, column in enumerate(batch.columns)]
+        arrays = [
+            self._convert_array(k, column) for k, column in enumerate(batch.columns)
+        ]
         self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
 
-    def _array(self, place: int, array: pa.Array) -> pa.Array:
+    def _convert_array(self, place: int, array: pa.Array) -> pa.Array:
         raise NotImplementedError
 
     def close(self) -> None:
@@ -118,9 +120,9 @@ class _ParquetWriter(_Writer):
             file, schema, compression="zstd", write_page_checksum=True
         )
         self._schema = schema
-        self._forget()
+        self._clear_waiting()
 
-    def _forget(self) -> None:
+    def _clear_waiting(self) -> None:
         self._waiting: list[pa.RecordBatch] = []
         self._n_rows = self._n_bytes = 0
 
@@ -137,7 +139,7 @@ class _ParquetWriter(_Writer):
         if self._n_rows:
             table = pa.Table.from_batches(self._waiting, self._schema)
             self._writer.write_table(table, row_group_size=self._n_rows)
-        self._forget()
+        self._clear_waiting()
 
     def close(self) -> None:
         self._write_group()
@@ -153,7 +155,7 @@ class _ArrowWriter(_Writer):
         self._schema = schema
         self._held: dict[int, pa.DictionaryArray] = {}
 
-    def _array(self, place: int, array: pa.Array) -> pa.Array:
+    def _convert_array(self, place: int, array: pa.Array) -> pa.Array:
         if not pa.types.is_dictionary(array.type):
             return array
         held = self._held.get(place)
@@ -174,7 +176,10 @@ class _CsvWriter(_Writer):
         file.write(header.getvalue().encode())
         self._is_single = len(schema) == 1
         self._schema = pa.schema(
-            [(f.name, self._array(0, pa.array([], f.type)).type) for f in schema]
+            [
+                (f.name, self._convert_array(0, pa.array([], f.type)).type)
+                for f in schema
+            ]
         )
         self._writer = arrow_csv.CSVWriter(
             file,
@@ -184,7 +189,7 @@ class _CsvWriter(_Writer):
             ),
         )
 
-    def _array(self, place: int, array: pa.Array) -> pa.Array:
+    def _convert_array(self, place: int, array: pa.Array) -> pa.Array:
         cells = _as_cells(array)
         # A row of one empty cell would be an empty line, which readers skip.
         return cells.cast(pa.string()).fill_null("") if self._is_single else cells
@@ -219,20 +224,20 @@ _WRITERS: dict[str, Callable[[BinaryIO, pa.Schema, Path], _Writer]] = {
 # Types as text --------------------------------------------------------------------
 
 
-def _is_cell(kind: pa.DataType) -> bool:
+def _fits_csv_cell(kind: pa.DataType) -> bool:
     if pa.types.is_dictionary(kind):
-        return _is_cell(kind.value_type)
+        return _fits_csv_cell(kind.value_type)
     known = (_is_written_as_text, is_number, is_text, pa.types.is_null)
     return any(is_known(kind) for is_known in known)
 
 
-def _is_json(kind: pa.DataType) -> bool:
+def _fits_json(kind: pa.DataType) -> bool:
     if pa.types.is_dictionary(kind) or is_list(kind):
-        return _is_json(kind.value_type)
+        return _fits_json(kind.value_type)
     if pa.types.is_struct(kind):
         names = [field.name for field in kind]
-        return len(set(names)) == len(names) and all(_is_json(f.type) for f in kind)
-    return _is_cell(kind)
+        return len(set(names)) == len(names) and all(_fits_json(f.type) for f in kind)
+    return _fits_csv_cell(kind)
 
 
 def _is_written_as_text(kind: pa.DataType) -> bool:
@@ -240,7 +245,7 @@ def _is_written_as_text(kind: pa.DataType) -> bool:
     return any(f(kind) for f in (t.is_decimal, t.is_date, t.is_time, t.is_timestamp))
 
 
-def _iso(array: pa.Array) -> pa.Array:
+def _as_iso_text(array: pa.Array) -> pa.Array:
     text = array.cast(pa.string())
     if pa.types.is_timestamp(array.type):
         return compute.replace_substring(text, " ", "T", max_replacements=1)
@@ -252,7 +257,7 @@ def _as_cells(array: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(array.type):
         return _as_cells(array.dictionary_decode())
     if pa.types.is_timestamp(array.type):
-        return _iso(array)
+        return _as_iso_text(array)
     if pa.types.is_null(array.type) or pa.types.is_string_view(array.type):
         return array.cast(pa.string())
     if pa.types.is_float16(array.type):
@@ -266,7 +271,7 @@ def _as_json(array: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(kind):
         return _as_json(array.dictionary_decode())
     if _is_written_as_text(kind):
-        return _iso(array)
+        return _as_iso_text(array)
     if pa.types.is_floating(kind):
         if not pa.types.is_float64(kind):
             # By way of text, 0.1 in single precision is 0.1, not 0.10000000149011612.

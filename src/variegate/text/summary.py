@@ -9,7 +9,7 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from variegate.report.notebook import card, table
+from variegate.report.notebook import html_card, html_table
 from variegate.report.page import render
 from variegate.report.wording import count, percent
 from variegate.selection import Selection
@@ -92,9 +92,9 @@ class Summary:
             name = self.documents[one.sentence.document].id
             shown = "" if one.probability is None else percent(one.probability)
             rows.append([one.sentence.plain, name, shown])
-        chosen = table(["sentence", "document", "probability"], rows)
+        chosen = html_table(["sentence", "document", "probability"], rows)
         title = f"Summary: {len(rows):,} of {len(self.marked):,} sentences"
-        return card(title, facts, chosen)
+        return html_card(title, facts, chosen)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON.

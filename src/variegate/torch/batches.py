@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from variegate._typing import AnyArray, FloatArray, IntArray
-from variegate.ground_set import naming
+from variegate.ground_set import name_position_in_errors
 from variegate.kernels.features import as_dense
 from variegate.learning.examples import Example
 from variegate.torch.inputs import Kernels
@@ -82,7 +82,7 @@ class ExampleBatch:
     def block(self, name: str | None) -> list[Any]:
         """Return the similarity features of every ground set, as they were given."""
         first = self.examples[0]
-        with naming(first.position):  # all others have the same blocks
+        with name_position_in_errors(first.position):  # all others have the same blocks
             first.ground_set.features(name)
         return [example.ground_set.features(name) for example in self.examples]
 

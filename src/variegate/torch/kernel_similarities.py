@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from variegate._typing import FloatArray
-from variegate.ground_set import GroundSet, GroundSetError, naming
+from variegate.ground_set import GroundSet, GroundSetError, name_position_in_errors
 from variegate.kernels import (
     Gaussian,
     Kernel,
@@ -73,7 +73,7 @@ def low_rank_of(kernel: Kernel, example: Example) -> Factors | int | None:
     n_items = len(example.ground_set)
     if type(kernel) is Kinds and is_low_rank(kernel.embedding_size, n_items):
         return kernel.embedding_size
-    with naming(example.position):
+    with name_position_in_errors(example.position):
         return low_rank_factors(kernel, example.ground_set)
 
 
@@ -210,7 +210,7 @@ def _by_set(function: Callable[[GroundSet], Any], batch: ExampleBatch) -> list[A
     """Call a function with every ground set; errors name its position."""
     found = []
     for example in batch.examples:
-        with naming(example.position):
+        with name_position_in_errors(example.position):
             found.append(function(example.ground_set))
     return found
 
@@ -264,7 +264,7 @@ def _checked(batch: ExampleBatch, block: str | None, n_features: int) -> Tensor:
     given = batch.block(block)
     for example, features in zip(batch.examples, given, strict=True):
         if features.shape[1] != n_features:
-            with naming(example.position):
+            with name_position_in_errors(example.position):
                 check_n_features(features, n_features)
     return batch.features(given)
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from variegate.tuning.family import outwards
+from variegate.tuning.family import order_outwards
 from variegate.tuning.folds import CrossValidation
 
 logger = logging.getLogger(__name__)
@@ -25,7 +25,7 @@ class TargetNotReachedWarning(UserWarning):
     """No lambda and omega gave the target recall or precision."""
 
 
-def best_pair(trials: CrossValidation) -> tuple[float, float]:
+def best_lam_omega(trials: CrossValidation) -> tuple[float, float]:
     """Return the pair with the best score; among equals the mildest."""
 
     def merit(lam: float, omega: float) -> tuple[float, float, float]:
@@ -33,12 +33,12 @@ def best_pair(trials: CrossValidation) -> tuple[float, float]:
         return score, -lam, -abs(float(np.log(omega)))
 
     lam, _ = max(trials.trials, key=lambda place: merit(*place))
-    trials.decode_in_full(lam)
+    trials.rescore_with_full_decoder(lam)
     omega = max(trials.omegas(lam), key=lambda omega: merit(lam, omega))
     return lam, omega
 
 
-def pair_for_target(
+def lam_omega_for_target(
     trials: CrossValidation, lams: Sequence[float], name: str, value: float
 ) -> tuple[float, float]:
     """Return the pair that meets a target, and has the best other score there."""
@@ -51,17 +51,17 @@ def pair_for_target(
         if crossings:
             break
         if attempt < MAX_EXTENSIONS:
-            _extend(trials, lams, name, value)
+            _extend_omegas(trials, lams, name, value)
     crossings.sort(key=lambda found: (-found[1].other, found[0]))
     for lam in dict.fromkeys(lam for lam, _ in crossings):
         # With all samples, a short path may just miss the target.
-        trials.decode_in_full(lam)
+        trials.rescore_with_full_decoder(lam)
         if trials.path(lam).crossings(name, value, TOLERANCE):
-            return lam, refine(trials, lam, name, value)
-    return _nearest_pair(trials, lams, name, value)
+            return lam, refine_omega(trials, lam, name, value)
+    return _nearest_lam_omega(trials, lams, name, value)
 
 
-def _extend(
+def _extend_omegas(
     trials: CrossValidation, lams: Sequence[float], name: str, value: float
 ) -> None:
     for lam in lams:
@@ -79,7 +79,7 @@ def _extend(
         trials.run(lam, float(omega))
 
 
-def _nearest_pair(
+def _nearest_lam_omega(
     trials: CrossValidation, lams: Sequence[float], name: str, value: float
 ) -> tuple[float, float]:
     paths = {lam: trials.path(lam) for lam in lams}
@@ -89,7 +89,7 @@ def _nearest_pair(
         for point in path
     }
     lam = min(gaps, key=lambda place: gaps[place])[0]
-    trials.decode_in_full(lam)
+    trials.rescore_with_full_decoder(lam)
     path = trials.path(lam)
     nearest = int(np.argmin(np.abs(getattr(path, name) - value)))
     reached = np.concatenate([getattr(paths[one], name) for one in paths])
@@ -107,10 +107,10 @@ def _nearest_pair(
     return lam, float(path.omega[nearest])
 
 
-def refine(trials: CrossValidation, lam: float, name: str, value: float) -> float:
+def refine_omega(trials: CrossValidation, lam: float, name: str, value: float) -> float:
     """Return an omega where held-out ``name`` meets the target, fitting new ones."""
     if lam == 0.0:
-        return outwards(trials.omegas(lam))[0]
+        return order_outwards(trials.omegas(lam))[0]
     for attempt in range(MAX_REFINEMENTS + 1):
         path = trials.path(lam)
         reached = dict(zip(path.omega.tolist(), getattr(path, name), strict=True))

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from variegate import metrics
 from variegate._progress import ProgressPrinter
-from variegate._random import check_random_state, generator
+from variegate._random import as_generator, check_random_state
 from variegate._typing import FloatArray, IntArray, RandomState
 from variegate._validation import check_count, check_flag, check_number
 from variegate.ensemble import LEnsemble
@@ -23,9 +23,9 @@ from variegate.estimator import LargeMarginDPP
 from variegate.estimator.base import LearnedDisplay
 from variegate.ground_set import GroundSet, check_ground_sets, check_subsets
 from variegate.learning.problem import SharedExamples
-from variegate.report.notebook import card
-from variegate.tuning.choice import best_pair, pair_for_target
-from variegate.tuning.family import fit_next, outwards
+from variegate.report.notebook import html_card
+from variegate.tuning.choice import best_lam_omega, lam_omega_for_target
+from variegate.tuning.family import fit_from_neighbour, order_outwards
 from variegate.tuning.folds import CrossValidation
 from variegate.tuning.held_out import Fold
 from variegate.tuning.path import OmegaPath
@@ -164,7 +164,7 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         lams, omegas, target = self._check_parameters()
         ground_sets = check_ground_sets(ground_sets)
         members = check_subsets(subsets, ground_sets)
-        rng = generator(self.random_state)
+        rng = as_generator(self.random_state)
         fold_seed, model_seed = (int(seed) for seed in rng.integers(2**31, size=2))
         folds = self._folds(ground_sets, members, groups, fold_seed)
         base = clone(self.estimator or LargeMarginDPP())
@@ -173,11 +173,11 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         scoring = metrics.f_score if self.scoring == "f" else self.scoring
         trials = CrossValidation(base, folds, self.n_samples, scoring, self.n_jobs)
         drop_lams = self.drop_lams and target is None
-        trials.run_grid(lams, omegas, self._watched(), drop_lams)
+        trials.run_grid(lams, omegas, self._progress_callback(), drop_lams)
         if target is None:
-            lam, omega = best_pair(trials)
+            lam, omega = best_lam_omega(trials)
         else:
-            lam, omega = pair_for_target(trials, lams, *target)
+            lam, omega = lam_omega_for_target(trials, lams, *target)
         self.n_splits_ = len(folds)
         self.best_lam_, self.best_omega_ = lam, omega
         self.best_score_ = float(trials.summary(lam, omega)[0][-1])
@@ -187,12 +187,12 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         self.path_ = replace(self.paths_[lam], chosen=omega, target=target)
         self.paths_[lam] = self.path_
         if self.refit:
-            self.best_model_ = self._refit(base, ground_sets, members, omegas)
+            self.best_model_ = self._fit_on_all_data(base, ground_sets, members, omegas)
         elif hasattr(self, "best_model_"):
             del self.best_model_
         return self
 
-    def _watched(self) -> Callable[[int, int], object] | None:
+    def _progress_callback(self) -> Callable[[int, int], object] | None:
         """Return the callback, which also prints if verbose."""
         if not self.verbose:
             return self.callback
@@ -205,7 +205,7 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
 
         return watched
 
-    def _refit(
+    def _fit_on_all_data(
         self,
         base: LargeMarginDPP,
         ground_sets: list[GroundSet],
@@ -214,14 +214,14 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
     ) -> LargeMarginDPP:
         """Fit on all data, along the path that the fits on the folds took."""
         best = self.best_lam_, self.best_omega_
-        middle, sides = outwards(omegas)
+        middle, sides = order_outwards(omegas)
         low, high = sorted((middle, best[1]))
         steps = [(lam, middle) for lam in self.paths_ if lam <= best[0]]
         steps += [(best[0], o) for side in sides for o in side if low < o < high]
         steps += [best] * (steps[-1] != best)
         model, shared = base, SharedExamples(ground_sets, members)
         for step in steps:
-            model = fit_next(model, shared, None, *step, step == steps[-1])
+            model = fit_from_neighbour(model, shared, None, *step, step == steps[-1])
         result = model.solver_result_
         if result.remedy:
             warnings.warn(
@@ -245,7 +245,9 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
             labels = np.unique(np.asarray(groups), return_inverse=True)[1]
         return [
             Fold(ground_sets, members, train, held_out, labels[held_out])
-            for train, held_out in _splits(self.cv, labels, groups is not None, seed)
+            for train, held_out in _make_splits(
+                self.cv, labels, groups is not None, seed
+            )
         ]
 
     def _check_parameters(
@@ -308,7 +310,9 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
             "F on held-out ground sets": f"{self.best_score_:.3f}",
         }
         model = getattr(self, "best_model_", None)
-        return card("Chosen", facts, "" if model is None else model._learned_html())
+        return html_card(
+            "Chosen", facts, "" if model is None else model._learned_html()
+        )
 
     # Choosing by the best model ---------------------------------------------------
 
@@ -339,7 +343,7 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         return self.best_model_.ensemble(ground_set)
 
 
-def _splits(
+def _make_splits(
     cv: Any, labels: IntArray, grouped: bool, seed: int
 ) -> list[tuple[IntArray, IntArray]]:
     """Return positions to learn from and to judge by, for every fold."""

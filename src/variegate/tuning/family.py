@@ -28,7 +28,7 @@ Place = tuple[float, float]
 GridStep = tuple[Place, Place | None]
 
 
-def as_omegas(omega: Any) -> tuple[float, ...]:
+def check_omegas(omega: Any) -> tuple[float, ...]:
     """Return one or several values of omega, checked and sorted."""
     omegas = np.atleast_1d(omega)
     if (
@@ -41,7 +41,7 @@ def as_omegas(omega: Any) -> tuple[float, ...]:
     return tuple(sorted({float(value) for value in omegas}))
 
 
-def outwards(omegas: Sequence[float]) -> tuple[float, list[list[float]]]:
+def order_outwards(omegas: Sequence[float]) -> tuple[float, list[list[float]]]:
     """Return the omega nearest to 1, and the lower and higher ones by distance."""
     ordered = sorted(omegas)
     start = int(np.argmin(np.abs(np.log(ordered))))
@@ -53,7 +53,7 @@ def grid_steps(lams: Sequence[float], omegas: Sequence[float]) -> list[GridStep]
 
     For ``lam=0`` at one omega only, as it does not matter there.
     """
-    middle, sides = outwards(omegas)
+    middle, sides = order_outwards(omegas)
     steps: list[GridStep] = []
     root: Place | None = None
     for lam in sorted(lams):
@@ -67,7 +67,7 @@ def grid_steps(lams: Sequence[float], omegas: Sequence[float]) -> list[GridStep]
     return steps
 
 
-def fit_next(
+def fit_from_neighbour(
     model: LargeMarginDPP,
     ground_sets: Any,
     subsets: Any,
@@ -183,7 +183,7 @@ class OmegaFamily:
                 "a family is of LargeMarginDPPs, whose parameters can be mixed, not of "
                 f"a {type(estimator).__name__}"
             )
-        omegas = as_omegas(omegas)
+        omegas = check_omegas(omegas)
         if subsets is None and isinstance(ground_sets, Iterator):
             ground_sets = hold_pairs(ground_sets, 1.0)
             if isinstance(ground_sets, list):
@@ -197,7 +197,7 @@ class OmegaFamily:
         for (_, omega), start in grid_steps([lam], omegas):
             model = unfitted if start is None else fitted[start[1]]
             with held_back.holding(omega):
-                fitted[omega] = fit_next(
+                fitted[omega] = fit_from_neighbour(
                     model, ground_sets, subsets, lam, omega, True, **fit_arguments
                 )
             progress("fitting", len(fitted), len(omegas))
@@ -271,7 +271,8 @@ class OmegaFamily:
         MODELS.check(document.get("models"), "models")
         entries = sorted(document["models"], key=lambda entry: float(entry["omega"]))
         models = tuple(
-            model_files.read_one(LargeMarginDPP, entry, own) for entry in entries
+            model_files.read_nested_model(LargeMarginDPP, entry, own)
+            for entry in entries
         )
         for model in models:
             if not isinstance(model, DPPEstimator):

@@ -17,13 +17,25 @@ import numpy as np
 from joblib import delayed
 from threadpoolctl import threadpool_limits
 
-from variegate._processes import in_processes
+from variegate._processes import parallel_processes
 from variegate._typing import FloatArray, IntArray
 from variegate.decoding import MBR, Decoder, as_decoder
 from variegate.estimator import LargeMarginDPP
-from variegate.ground_set import renumbering
-from variegate.tuning.family import GridStep, Place, fit_next, grid_steps, outwards
-from variegate.tuning.held_out import DROPPED_AT, SCORES, Fold, paired, scores_of
+from variegate.ground_set import map_positions_in_errors
+from variegate.tuning.family import (
+    GridStep,
+    Place,
+    fit_from_neighbour,
+    grid_steps,
+    order_outwards,
+)
+from variegate.tuning.held_out import (
+    DROPPED_AT,
+    SCORES,
+    Fold,
+    paired_difference,
+    scores_of,
+)
 from variegate.tuning.path import OmegaPath, PathPoint
 
 #: From a chosen and a wanted subset to a number; larger is better.
@@ -69,9 +81,9 @@ class Trial:
         return sum(bool(model.solver_result_.remedy) for model in self.models)
 
 
-def _judge(model: LargeMarginDPP, fold: Fold, scoring: Scoring) -> FloatArray:
+def _score_fold(model: LargeMarginDPP, fold: Fold, scoring: Scoring) -> FloatArray:
     """Return a row of ``COLUMNS`` for every held-out ground set."""
-    with renumbering(fold.held_out):
+    with map_positions_in_errors(fold.held_out):
         predicted = model.predict(fold.judged)
     rows = [
         (*scores_of(chosen, wanted), scoring(chosen, wanted))
@@ -80,16 +92,16 @@ def _judge(model: LargeMarginDPP, fold: Fold, scoring: Scoring) -> FloatArray:
     return np.array(rows, dtype=np.float64)
 
 
-def _fit_and_judge(
+def _fit_and_score(
     model: LargeMarginDPP, fold: Fold, steps: Sequence[GridStep], scoring: Scoring
 ) -> FittedPlaces:
     """Fit on a fold at every place, by default from ``model``, and judge the fits."""
     fitted: dict[Place | None, LargeMarginDPP] = {None: model}
-    shared, found = fold.shared(), {}
+    shared, found = fold.shared_examples(), {}
     for place, start in steps:
-        with renumbering(fold.learned):
-            fitted[place] = fit_next(fitted[start], shared, None, *place)
-        found[place] = fitted[place], _judge(fitted[place], fold, scoring)
+        with map_positions_in_errors(fold.learned):
+            fitted[place] = fit_from_neighbour(fitted[start], shared, None, *place)
+        found[place] = fitted[place], _score_fold(fitted[place], fold, scoring)
     return found
 
 
@@ -128,14 +140,14 @@ class CrossValidation:
         model.set_params(decoder=self._quick_decoder())
         steps, found = grid_steps(lams, omegas), []
         if drop_lams:
-            found = self._on_folds([model], steps, callback)
+            found = self._fit_on_folds([model], steps, callback)
             lams = _leading_lams(found[0], lams)
             steps = grid_steps(lams, omegas)
         models = [model] * (len(self.folds) - len(found))
-        found += self._on_folds(models, steps, callback, len(found))
-        self._add(steps, found)
+        found += self._fit_on_folds(models, steps, callback, len(found))
+        self._add_trials(steps, found)
         # With lambda 0 omega plays no part: one fit stands for all.
-        middle, sides = outwards(omegas)
+        middle, sides = order_outwards(omegas)
         for lam in lams:
             if lam == 0.0:
                 for omega in [*sides[0], *sides[1]]:
@@ -147,15 +159,19 @@ class CrossValidation:
         inwards = [o for o in known if abs(np.log(o)) <= abs(np.log(omega))]
         start = min(inwards or known, key=lambda o: abs(np.log(o / omega)))
         steps: list[GridStep] = [((lam, omega), None)]
-        self._add(steps, self._on_folds(self.trials[lam, start].models, steps))
+        self._add_trials(
+            steps, self._fit_on_folds(self.trials[lam, start].models, steps)
+        )
 
-    def _add(self, steps: Sequence[GridStep], found: Sequence[FittedPlaces]) -> None:
+    def _add_trials(
+        self, steps: Sequence[GridStep], found: Sequence[FittedPlaces]
+    ) -> None:
         """Add the trials of some places from the fits of all folds."""
         for place, _ in steps:
             models, scores = zip(*(fits[place] for fits in found), strict=True)
             self.trials[place] = Trial(list(models), list(scores))
 
-    def decode_in_full(self, lam: float) -> None:
+    def rescore_with_full_decoder(self, lam: float) -> None:
         """Judge the trials of one lambda again, with the decoder as it was given.
 
         Fewer samples choose slightly fewer items, and reported scores should be those
@@ -172,7 +188,9 @@ class CrossValidation:
                     for model in trial.models
                 ]
                 pairs = list(zip(models, self.folds, strict=True))
-                scores = trial.scores if same else self._in_processes(_judge, pairs)
+                scores = (
+                    trial.scores if same else self._run_in_processes(_score_fold, pairs)
+                )
                 done[id(trial)] = Trial(models, scores)
             self.trials[lam, omega] = done.get(id(trial), trial)
 
@@ -221,7 +239,7 @@ class CrossValidation:
             return replace(decoder, n_samples=self.n_samples)
         return decoder
 
-    def _on_folds(
+    def _fit_on_folds(
         self,
         models: Sequence[LargeMarginDPP],
         steps: Sequence[GridStep],
@@ -231,16 +249,16 @@ class CrossValidation:
         """Fit at some places on a fold for each model, from fold ``n_done`` on."""
         folds = self.folds[n_done : n_done + len(models)]
         arguments = [(*pair, steps) for pair in zip(models, folds, strict=True)]
-        return self._in_processes(_fit_and_judge, arguments, callback, n_done)
+        return self._run_in_processes(_fit_and_score, arguments, callback, n_done)
 
-    def _in_processes(
+    def _run_in_processes(
         self,
         compute: Callable[..., Any],
         arguments: Sequence[tuple[Any, ...]],
         callback: Callable[[int, int], object] | None = None,
         n_done: int = 0,
     ) -> list[Any]:
-        parallel = in_processes(self.n_jobs, return_as="generator")
+        parallel = parallel_processes(self.n_jobs, return_as="generator")
         results = []
         for result in parallel(
             delayed(_on_one_thread)(compute, *each, self.scoring) for each in arguments
@@ -261,7 +279,7 @@ def _leading_lams(found: FittedPlaces, lams: Sequence[float]) -> list[float]:
     leader = max(best.values(), key=lambda score: float(score.mean()))
     left = []
     for lam in lams:
-        behind, error = paired(leader, best[lam])
+        behind, error = paired_difference(leader, best[lam])
         if not behind > DROPPED_AT * error:
             left.append(lam)
     return left

@@ -10,7 +10,7 @@ import numpy as np
 
 from variegate import metrics
 from variegate._typing import FloatArray, IntArray
-from variegate.ground_set import GroundSet, renumbering
+from variegate.ground_set import GroundSet, map_positions_in_errors
 from variegate.learning.problem import SharedExamples
 
 #: The names of the scores of a choice.
@@ -54,16 +54,16 @@ class Fold:
         """Their wanted subsets."""
         return [self.subsets[position] for position in self.held_out]
 
-    def shared(self) -> SharedExamples:
+    def shared_examples(self) -> SharedExamples:
         """Return the examples to learn from, for several fits."""
-        with renumbering(self.learned):
+        with map_positions_in_errors(self.learned):
             return SharedExamples(
                 [self.ground_sets[position] for position in self.learned],
                 [self.subsets[position] for position in self.learned],
             )
 
 
-def paired(first: FloatArray, second: FloatArray) -> tuple[float, float]:
+def paired_difference(first: FloatArray, second: FloatArray) -> tuple[float, float]:
     """Return the mean difference of scores of the same sets, and its standard error."""
     less = first - second
     error = less.std(ddof=1) / np.sqrt(len(less)) if len(less) > 1 else np.nan

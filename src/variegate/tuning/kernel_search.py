@@ -20,7 +20,7 @@ from variegate.decoding import Decoder
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, Kinds, Mixture
-from variegate.tuning.held_out import paired
+from variegate.tuning.held_out import paired_difference
 from variegate.tuning.race import LearnedDPP, Race, Rule, Standing, TwoStage
 
 #: Iterations of every fit: kernels can be told apart before their fits have ended.
@@ -98,7 +98,7 @@ class KernelSearch:
         if self.tries_sizes:
             largest = min(max(map(len, subsets)) + _MORE, MAX_LARGEST)
         contenders: list[Any] = [
-            LearnedDPP(name, self._quick(kernel), self.decoders, largest)
+            LearnedDPP(name, self._loosely_fitted_model(kernel), self.decoders, largest)
             for name, kernel in self.kernels.items()
         ]
         if largest:
@@ -108,14 +108,16 @@ class KernelSearch:
         # What is needed for unfamiliar ground sets is cheap, and worth a good choice.
         standings = race.run(contenders, keep=(*self.fixed, TwoStage.name))
         first = standings[0]
-        winner = Winner(self._in_full(first.contender), first.rule, None, standings)
+        winner = Winner(
+            self._restore_full_settings(first.contender), first.rule, None, standings
+        )
         if isinstance(first.contender, LearnedDPP) and self.varies:
-            winner = self._varied(race, winner)
+            winner = self._try_variations(race, winner)
         if first.name in self.kernels and first.name not in self.fixed:
-            return replace(winner, fallback=self._fallback(standings))
+            return replace(winner, fallback=self._find_fallback(standings))
         return winner
 
-    def _quick(self, kernel: Kernel) -> LargeMarginDPP:
+    def _loosely_fitted_model(self, kernel: Kernel) -> LargeMarginDPP:
         """Return a model that is fitted well enough to be compared."""
         model: LargeMarginDPP = clone(self.estimator)
         most = min(model.max_iter, MAX_ITER)
@@ -124,14 +126,14 @@ class KernelSearch:
         model.set_params(kernel=kernel, max_iter=most, **here)
         return model
 
-    def _in_full(self, contender: Any) -> Any:
+    def _restore_full_settings(self, contender: Any) -> Any:
         """Return a contender that is fitted to the end."""
         names = ("max_iter", "callback", "n_jobs", "device")
         model = clone(contender.model)
         model.set_params(**{name: getattr(self.estimator, name) for name in names})
         return replace(contender, model=model)
 
-    def _varied(self, race: Race, winner: Winner) -> Winner:
+    def _try_variations(self, race: Race, winner: Winner) -> Winner:
         """Try other settings of the winner, which keeps its rule."""
         first: Any = winner.standings[0]
         best, rule = first.contender, winner.rule
@@ -152,10 +154,14 @@ class KernelSearch:
         same = next(standing for standing in varied if standing.name == base.name)
         for standing in varied:
             n_both = min(len(standing.scores), len(same.scores))
-            gain, error = paired(standing.scores[:n_both], same.scores[:n_both])
+            gain, error = paired_difference(
+                standing.scores[:n_both], same.scores[:n_both]
+            )
             if len(standing.fitted) == len(race.parts) and gain > error:
                 found: Any = standing.contender
-                better = self._in_full(replace(found, name=best.name, starts=()))
+                better = self._restore_full_settings(
+                    replace(found, name=best.name, starts=())
+                )
                 return replace(
                     winner, contender=better, rule=standing.rule, varied=varied
                 )
@@ -179,14 +185,14 @@ class KernelSearch:
                 if penalized:
                     yield f"penalty x {value:g}", other
 
-    def _fallback(self, standings: Sequence[Standing]) -> Winner | None:
+    def _find_fallback(self, standings: Sequence[Standing]) -> Winner | None:
         able = [
             s for s in standings if s.name not in self.kernels or s.name in self.fixed
         ]
         best = max(able, key=lambda one: (len(one.fitted), one.mean), default=None)
         if best is None:
             return None
-        return Winner(self._in_full(best.contender), best.rule)
+        return Winner(self._restore_full_settings(best.contender), best.rule)
 
 
 # Familiar ground sets -----------------------------------------------------------------
@@ -213,14 +219,16 @@ class Familiarity:
         if not kinds_of(kernel):
             return None
         some = ground_sets[:: -(-len(ground_sets) // _MAX_SETS)]
-        low, middle = np.quantile([_mean(kernel, one) for one in some], [_UNUSUAL, 0.5])
-        by_chance = [_by_chance(kinds, some) for kinds in kinds_of(kernel)]
+        low, middle = np.quantile(
+            [_mean_familiarity(kernel, one) for one in some], [_UNUSUAL, 0.5]
+        )
+        by_chance = [_chance_familiarity(kinds, some) for kinds in kinds_of(kernel)]
         least = min(float(low - (middle - low)), float(np.mean(by_chance)))
         return cls(kernel, least)
 
     def __call__(self, ground_set: GroundSet) -> bool:
         """Return whether a ground set is like those of training."""
-        return _mean(self.kernel, ground_set) > self.least
+        return _mean_familiarity(self.kernel, ground_set) > self.least
 
 
 def kinds_of(kernel: Kernel) -> list[Kinds]:
@@ -229,11 +237,11 @@ def kinds_of(kernel: Kernel) -> list[Kinds]:
     return [part for part in parts if isinstance(part, Kinds)]
 
 
-def _mean(kernel: Kernel, ground_set: GroundSet) -> float:
+def _mean_familiarity(kernel: Kernel, ground_set: GroundSet) -> float:
     return float(np.mean([kinds.familiarity(ground_set) for kinds in kinds_of(kernel)]))
 
 
-def _by_chance(kinds: Kinds, ground_sets: Sequence[GroundSet]) -> float:
+def _chance_familiarity(kinds: Kinds, ground_sets: Sequence[GroundSet]) -> float:
     """Return the mean familiarity of items without kinds, but of the same spread."""
     rng = np.random.default_rng(0)
     items = np.concatenate([kinds.prepare(ground_set) for ground_set in ground_sets])

@@ -59,7 +59,7 @@ class Crossing(NamedTuple):
     other: float
 
 
-def _means(name: str, words: str) -> Any:
+def _column_property(name: str, words: str) -> Any:
     """Return the property of a path that is one column of its points."""
     return property(lambda path: path._column(name), doc=words)
 
@@ -99,11 +99,11 @@ class OmegaPath:
     def __getitem__(self, position: int) -> PathPoint:
         return self.points[position]
 
-    omega = _means("omega", "The omegas, from small to large.")
-    precision = _means("precision", "Mean precision at each omega.")
-    recall = _means("recall", "Mean recall at each omega.")
-    f = _means("f", "Mean F-score at each omega.")
-    size = _means("size", "Mean number of chosen items at each omega.")
+    omega = _column_property("omega", "The omegas, from small to large.")
+    precision = _column_property("precision", "Mean precision at each omega.")
+    recall = _column_property("recall", "Mean recall at each omega.")
+    f = _column_property("f", "Mean F-score at each omega.")
+    size = _column_property("size", "Mean number of chosen items at each omega.")
 
     def _column(self, name: str) -> FloatArray:
         return np.array([getattr(point, name) for point in self.points])
@@ -138,7 +138,7 @@ class OmegaPath:
             pairs = zip(point[1:4], point[5:8], strict=True)
             scores = "  ".join(f"{mean:.3f} ± {error:.3f}" for mean, error in pairs)
             mark = "  <- chosen" if point.omega == self.chosen else ""
-            omega = omega_name(point.omega)
+            omega = format_omega(point.omega)
             lines.append(f"{omega:>10}  {scores}  {point.size:5.2f}{mark}")
         return "\n".join(lines)
 
@@ -164,7 +164,7 @@ class OmegaPath:
         return figure
 
 
-def omega_name(omega: float) -> str:
+def format_omega(omega: float) -> str:
     """Write powers of two below one as fractions, and the rest short."""
     inverse = 1.0 / omega
     if omega < 1.0 and inverse <= 4096 and inverse == round(inverse):
@@ -205,7 +205,7 @@ def draw_curve(axes: Axes, path: OmegaPath, others: Sequence[OmegaPath] = ()) ->
         ms=5,
         zorder=3,
     )
-    _name_points(axes, path)
+    _label_points(axes, path)
     _mark_target(axes, path, along="recall")
     chosen = [(p.recall, p.precision) for p in path if p.omega == path.chosen]
     for place in chosen:
@@ -218,7 +218,7 @@ def draw_curve(axes: Axes, path: OmegaPath, others: Sequence[OmegaPath] = ()) ->
     axes.set_xlim(low, high + 0.16 * (high - low))
 
 
-def _name_points(axes: Axes, path: OmegaPath) -> None:
+def _label_points(axes: Axes, path: OmegaPath) -> None:
     """Write omega beside the points, leaving out those too near to one named."""
     spans = [max(float(np.ptp(v)), 1e-9) for v in (path.recall, path.precision)]
     named: list[FloatArray] = []
@@ -232,7 +232,7 @@ def _name_points(axes: Axes, path: OmegaPath) -> None:
         named.append(place)
         is_chosen = point.omega == path.chosen
         axes.annotate(
-            ("chosen: " if is_chosen else "") + f"ω = {omega_name(point.omega)}",
+            ("chosen: " if is_chosen else "") + f"ω = {format_omega(point.omega)}",
             (point.recall, point.precision),
             xytext=(8, 5),
             textcoords="offset points",
@@ -277,7 +277,7 @@ def draw_against_omega(axes: Axes, path: OmegaPath) -> None:
     powers = np.round(np.log2(path.omega[[0, -1]])).astype(int)
     step = 2 if powers[1] - powers[0] > 6 else 1
     ticks = 2.0 ** np.arange(powers[0], powers[1] + 1, step)
-    axes.set_xticks(ticks, [omega_name(tick) for tick in ticks])
+    axes.set_xticks(ticks, [format_omega(tick) for tick in ticks])
     axes.minorticks_off()
     axes.set_ylabel(f"mean over held-out {path.nouns[1]}s")
     axes.set_xlabel(f"ω: what a missed {path.nouns[0]} costs against a wrong one")

@@ -24,11 +24,15 @@ from variegate.baselines.learned import ORDERINGS, Ordering, f_by_ordering, f_of
 from variegate.decoding import Decoder
 from variegate.decoding.residuals import ranked
 from variegate.estimator import AllAlikeWarning, LargeMarginDPP
-from variegate.ground_set import GroundSet, naming, renumbering
+from variegate.ground_set import (
+    GroundSet,
+    map_positions_in_errors,
+    name_position_in_errors,
+)
 from variegate.learning.problem import SharedExamples
 from variegate.subsets import as_indicator
 from variegate.tuning.family import OmegaFamily
-from variegate.tuning.held_out import DROPPED_AT, Fold, paired
+from variegate.tuning.held_out import DROPPED_AT, Fold, paired_difference
 
 #: The first rule at most this many standard errors behind the best is taken.
 AS_GOOD = 0.5
@@ -81,12 +85,12 @@ class Standing:
     @property
     def rule(self) -> Rule:
         """The best rule; of rules as good, the first."""
-        return self._best()[0]
+        return self._best_rule()[0]
 
     @property
     def scores(self) -> FloatArray:
         """F-scores of the held-out ground sets, those of the first part first."""
-        return self._best()[1]
+        return self._best_rule()[1]
 
     @property
     def mean(self) -> float:
@@ -95,19 +99,19 @@ class Standing:
 
     def run(self, part: Fold, examples: SharedExamples) -> None:
         """Fit the contender, and judge it on the held-out part."""
-        with renumbering(part.learned):
+        with map_positions_in_errors(part.learned):
             fitted = self.contender.fit(examples, len(self.fitted))
-        with renumbering(part.held_out):
+        with map_positions_in_errors(part.held_out):
             scores = self.contender.scores(fitted, part.judged, part.wanted)
         for rule, values in scores.items():
             self._found.setdefault(rule, []).append(values)
         self.fitted.append(fitted)
 
-    def _best(self) -> tuple[Rule, FloatArray]:
+    def _best_rule(self) -> tuple[Rule, FloatArray]:
         table = {rule: np.concatenate(parts) for rule, parts in self._found.items()}
         best = max(table.values(), key=lambda scores: float(scores.mean()))
         for rule, scores in table.items():
-            mean, error = paired(best, scores)
+            mean, error = paired_difference(best, scores)
             if mean <= AS_GOOD * error or mean == 0.0:
                 return rule, scores
         raise AssertionError("the best rule is as good as itself")
@@ -154,13 +158,13 @@ class Race:
         standings = [Standing(contender) for contender in contenders]
         racing, n_fits, n_done = standings, len(self.parts) * len(standings), 0
         for number, part in enumerate(self.parts):
-            examples = part.shared()
+            examples = part.shared_examples()
             for standing in racing:
                 standing.run(part, examples)
                 n_done += 1
                 self.progress("comparing", n_done, n_fits)
             left = len(self.parts) - number - 1
-            going_on = _still_racing(racing)[:most]
+            going_on = _drop_those_behind(racing)[:most]
             kept = [one for one in racing if one.name in keep]
             racing = going_on + [one for one in kept if one not in going_on]
             n_fits = n_done + left * len(racing)
@@ -168,16 +172,18 @@ class Race:
         best = winner.scores
         for standing in standings:
             scores = standing.scores
-            standing.behind, standing.behind_error = paired(best[: len(scores)], scores)
+            standing.behind, standing.behind_error = paired_difference(
+                best[: len(scores)], scores
+            )
         return sorted(standings, key=lambda one: (one is not winner, one.behind))
 
 
-def _still_racing(standings: Sequence[Standing]) -> list[Standing]:
+def _drop_those_behind(standings: Sequence[Standing]) -> list[Standing]:
     """Return the standings that are not clearly behind, the best first."""
     standings = sorted(standings, key=lambda one: -one.mean)
     left = []
     for standing in standings:
-        behind, error = paired(standings[0].scores, standing.scores)
+        behind, error = paired_difference(standings[0].scores, standing.scores)
         if not behind > DROPPED_AT * error or np.isnan(error):
             left.append(standing)
     return left
@@ -222,7 +228,7 @@ class LearnedDPP:
         rows = []
         for position, ground_set in enumerate(ground_sets):
             members = wanted[position]
-            with naming(position):
+            with name_position_in_errors(position):
                 ensemble = fitted.ensemble(ground_set)
                 choices = [
                     ensemble.decode(how, random_state=0) for how in self.decoders
@@ -261,7 +267,7 @@ class TwoStage:
     def fit(self, examples: SharedExamples, part: int) -> FloatArray:
         """Return the direction of the regression."""
         _, ground_sets, subsets, *_ = zip(*examples, strict=True)
-        return _regression(ground_sets, subsets)
+        return _regression_direction(ground_sets, subsets)
 
     def scores(
         self,
@@ -290,7 +296,7 @@ class TwoStage:
         How much it counts against the similarity, and how many items that makes, is
         learned; the direction of ``θ`` is that of the regression.
         """
-        direction = _regression(ground_sets, subsets)
+        direction = _regression_direction(ground_sets, subsets)
         along = [
             GroundSet((gs.quality @ direction)[:, None], gs.similarity)
             for gs in ground_sets
@@ -302,7 +308,7 @@ class TwoStage:
         return family
 
 
-def _regression(
+def _regression_direction(
     ground_sets: Sequence[GroundSet], subsets: Sequence[IntArray]
 ) -> FloatArray:
     from sklearn.linear_model import LogisticRegression  # slow to import

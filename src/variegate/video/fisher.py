@@ -23,7 +23,7 @@ import numpy as np
 from scipy.special import logsumexp
 from threadpoolctl import threadpool_limits
 
-from variegate._random import generator
+from variegate._random import as_generator
 from variegate._typing import AnyArray, FloatArray, RandomState
 from variegate.files.model_format import ModelFileError
 from variegate.files.schema import MATRIX, ListOf, Number, Record
@@ -128,7 +128,7 @@ class FisherEncoder:
         from sklearn.decomposition import PCA
         from sklearn.mixture import GaussianMixture
 
-        rng = generator(random_state)
+        rng = as_generator(random_state)
         sample = _sample(descriptors, self.max_descriptors, rng)
         n_different = len(np.unique(sample, axis=0))
         for name in ("n_gaussians", "n_components"):

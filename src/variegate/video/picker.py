@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from variegate._progress import Progress, ProgressPrinter, ignore
-from variegate._random import generator
+from variegate._random import as_generator
 from variegate._typing import RandomState
 from variegate._validation import check_choice, check_number
 from variegate.application.base import FamilyApplication, packaged_model
@@ -148,7 +148,7 @@ class KeyframePicker(FamilyApplication):
     def fit_encoder(self, views: Sequence[VideoView]) -> FisherEncoder:
         """Learn the encoder of local patterns from the candidates of videos."""
         images = [d.sift for view in views for d in view.descriptions]
-        rng = generator(self.random_state)
+        rng = as_generator(self.random_state)
         if len(images) > _MAX_IMAGES:
             kept = rng.choice(len(images), size=_MAX_IMAGES, replace=False)
             images = [images[i] for i in np.sort(kept)]
@@ -258,7 +258,9 @@ class KeyframePicker(FamilyApplication):
         amount = Amount(max_frames, count, per_shot)
         every = self.every_ if every is None else every
         omega = self.family_.resolve(omega, self.default_omega)
-        progress = self._printing(progress, lambda tell: partial(_print_time, tell))
+        progress = self._progress_callback(
+            progress, lambda tell: partial(_print_time, tell)
+        )
         video = read_candidates(path, every, screening, progress)
         choice = self.choose(video.view, omega, amount, random_state)
         chosen = choice.selection.indices.tolist()

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from variegate.report.notebook import card
+from variegate.report.notebook import html_card
 from variegate.report.wording import percent
 from variegate.selection import Selection
 from variegate.video.candidates import ReadVideo
@@ -146,7 +146,7 @@ class VideoSummary:
             )
         facts = {"video": self.source, "omega": f"{self.omega:g}"}
         title = f"{len(self.keyframes):,} key frames of {len(self.candidates):,}"
-        return card(title, facts, f"<div>{''.join(pictures)}</div>")
+        return html_card(title, facts, f"<div>{''.join(pictures)}</div>")
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything but the pictures as plain values."""

@@ -56,12 +56,12 @@ def table_material(
     table = _typed(as_table(path))
     columns = Columns.of(**({"missing": "mean"} | dict(given)))
     if prior is not None:
-        columns = prior.columns_.updated({"label": None, **given})
+        columns = prior.columns_.with_roles({"label": None, **given})
     if columns.group is None:
         name, page = unused_name("page", table), page or _PAGE_ROWS
         pages = [f"page {row // page + 1}" for row in range(table.num_rows)]
         table = table.append_column(name, pa.array(pages))
-        columns = columns.updated({"group": name})
+        columns = columns.with_roles({"group": name})
     if columns.label is not None:
         if columns.label in table.schema.names:
             table = table.drop_columns([columns.label])
@@ -133,10 +133,10 @@ def _with_features(
     table: pa.Table, columns: Columns, folder: Path, progress: Progress
 ) -> tuple[pa.Table, Columns]:
     """Return a table and columns with a quality and, if there are any, vectors."""
-    taken = set(columns.taken()) | {columns.relevance}
+    taken = set(columns.excluded_from_features()) | {columns.relevance}
     if not columns.similarity:
         vectors = [f.name for f in table.schema if is_vector(f.type)]
-        columns = columns.updated({"similarity": vectors})
+        columns = columns.with_roles({"similarity": vectors})
     has_quality = bool(columns.quality or columns.categorical or _numbers(table, taken))
     if not has_quality or not columns.similarity:
         display = RowDisplay(table, columns, folder)
@@ -146,10 +146,10 @@ def _with_features(
                 table = table.append_column(name, pa.array(values))
         added = [n for n in ("shapes", "palette") if n in table.schema.names]
         if not columns.similarity and any(path is not None for path in paths):
-            columns = columns.updated({"similarity": added})
+            columns = columns.with_roles({"similarity": added})
     if not has_quality and columns.similarity:
         quality = _numbers(table, taken) or list(columns.similarity)
-        columns = columns.updated({"quality": quality})
+        columns = columns.with_roles({"quality": quality})
     return table, columns
 
 

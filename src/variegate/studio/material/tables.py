@@ -19,13 +19,13 @@ from variegate._typing import AnyArray, IntArray
 from variegate.kernels import Kernel, Mixture
 from variegate.studio.material.base import Item, Material, MaterialError, Picks
 from variegate.studio.material.pictures import is_picture, read_picture
-from variegate.tables.cells import as_text
+from variegate.tables.cells import abbreviate_value
 from variegate.tables.columns import Columns, is_list, is_text
-from variegate.tables.derived import Derivation, derive, last_day, newest
+from variegate.tables.derived import Derivation, derive, newest, newest_day
 from variegate.tables.encoding import Encoding
 from variegate.tables.groups import Groups
 from variegate.tables.selector import TableSelector
-from variegate.tables.survey import learn_encoding, survey
+from variegate.tables.survey import learn_encoding, survey_table
 from variegate.tables.table import MemoryTable, rows_of
 from variegate.tables.training import MAX_ROWS, kernel_for
 
@@ -67,13 +67,13 @@ class TableMaterial(Material):
         source = MemoryTable(table)
 
         def latest(name: str) -> str:
-            return newest(last_day(rows_of(source)[0], name), name)
+            return newest(newest_day(rows_of(source)[0], name), name)
 
         wanted = derive(table.schema, columns, latest)
         self._columns = wanted.resolve(Derivation(table.schema, wanted).schema)
         self._given = columns
         self.prior = None if prior is None else prior.family_
-        found = survey(source, replace(self._columns, label=None, relevance=None))
+        found = survey_table(source, replace(self._columns, label=None, relevance=None))
         encoding = learn_encoding(found) if prior is None else prior.encoding_
         self.kernels = _kernels(encoding)
         self.feature_names = encoding.names
@@ -221,13 +221,18 @@ class RowDisplay:
         ]
 
     def _item(self, row: int, cells: dict[str | None, Any]) -> Item:
-        title, text = as_text(cells.get(self._title), _LONGEST), cells.get(self._text)
+        title, text = (
+            abbreviate_value(cells.get(self._title), _LONGEST),
+            cells.get(self._text),
+        )
         if self._title == self._picture:
             title = Path(_as_path(title)).name
         return Item(
             title or f"row {row + 1}",
             None if text is None else str(text)[:_LONGEST_TEXT],
-            tuple((name, as_text(cells[name], _LONGEST)) for name in self._fields),
+            tuple(
+                (name, abbreviate_value(cells[name], _LONGEST)) for name in self._fields
+            ),
             bool(cells.get(self._picture)),
         )
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from variegate.application.description import WIDTH, model_figure
-from variegate.application.model_facts import kernel_parts, strongest
+from variegate.application.model_facts import kernel_parts, largest_weights
 from variegate.files.atomic import write_atomic
 from variegate.report.figures import COLOURS, new_figure, to_png
 from variegate.report.page import Cell, Row, render, render_markdown
@@ -26,7 +26,12 @@ from variegate.tables.report.description import (
     row_name,
 )
 from variegate.tables.report.gathering import ExampleGroup, ExampleRow, Report
-from variegate.tuning.path import PathPoint, draw_against_omega, draw_curve, omega_name
+from variegate.tuning.path import (
+    PathPoint,
+    draw_against_omega,
+    draw_curve,
+    format_omega,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,12 +58,12 @@ def html_page(report: Report) -> str:
 
     Figures are in the page, which loads nothing; it is to be written as UTF-8.
     """
-    return render("tables", "report.html", **_contents(report))
+    return render("tables", "report.html", **_report_context(report))
 
 
 def markdown(report: Report) -> tuple[str, dict[str, bytes]]:
     """Return the text of a Markdown file, and the pictures that it shows by name."""
-    shown = _contents(report)
+    shown = _report_context(report)
     files = {f"{name}.png": to_png(figure) for name, figure in shown["figures"].items()}
     return render_markdown("tables", "report.md", **shown), files
 
@@ -73,7 +78,7 @@ def write_markdown(report: Report, folder: Path) -> None:
     write_atomic(folder / "report.md", words)
 
 
-def _contents(report: Report) -> dict[str, Any]:
+def _report_context(report: Report) -> dict[str, Any]:
     """Return the contents of a report, numbers as text and figures by their names."""
     selector = report.selector
     about = selector.describe()
@@ -81,7 +86,7 @@ def _contents(report: Report) -> dict[str, Any]:
     status = selector.model_.solver_result_.status
     parts = kernel_parts(selector.model_)
     every = sorted(selector.weights_.items(), key=lambda item: -abs(item[1]))
-    few, left_out = strongest(about.weights, _MOST)
+    few, left_out = largest_weights(about.weights, _MOST)
     return {
         "title": f"Model learned from {one_line(report.table)}",
         "lead": facts.scores_in_words(selector),
@@ -91,28 +96,28 @@ def _contents(report: Report) -> dict[str, Any]:
         "empty_cells": columns.words[0],
         "score_heads": [(name, "number") for name in facts.SCORE_NAMES.values()],
         "scores": [
-            _score(name, interval)
-            for name, interval in facts.validation(selector).items()
+            _score_row(name, interval)
+            for name, interval in facts.held_out_scores(selector).items()
         ],
-        "comparison": report.comparison and _comparison(report.comparison),
+        "comparison": report.comparison and _comparison_context(report.comparison),
         "compared": [Row(list(row)) for row in compared.rows[1:]],
         "about_compared": " ".join(compared.words),
         "about_path": facts.about_path(selector),
         "points": [
-            _point(point, point.omega == selector.omega_)
+            _point_row(point, point.omega == selector.omega_)
             for point in facts.path_points(selector)
         ],
         "ended": f"{status[:1].upper()}{status[1:]}.",
         "is_family": len(selector.omegas_) > 1,
         "n_weights": len(every),
-        "weights": _weights(selector, every),
-        "strongest": _weights(selector, [(w.label(200), w.value) for w in few]),
+        "weights": _weight_rows(selector, every),
+        "strongest": _weight_rows(selector, [(w.label(200), w.value) for w in few]),
         "left_out": left_out,
         "shares": "; ".join(f"{part.label}: {part.weight:.3f}" for part in parts),
         "typical": report.typical,
-        "same": _similarity(selector, report.typical),
+        "same": _similarity_context(selector, report.typical),
         "shown": [(one_line(name), "cell") for name in report.show or ("Row",)],
-        "groups": [_group(group) for group in report.examples],
+        "groups": [_group_context(group) for group in report.examples],
         "training": about.section("training").facts,
         "commands": commands(report.model),
     }
@@ -129,38 +134,43 @@ def commands(model: str) -> str:
     )
 
 
-def _drawn(interval: Interval) -> Cell:
+def _interval_cell(interval: Interval) -> Cell:
     return Cell(span=(interval.low, interval.high, interval.mean))
 
 
-def _score(name: str, interval: Interval) -> Row:
-    mean, ends = facts.score(name, interval.mean), facts.between(name, interval)
-    drawn = "" if name == "size" else _drawn(interval)
+def _score_row(name: str, interval: Interval) -> Row:
+    mean, ends = (
+        facts.score_text(name, interval.mean),
+        facts.interval_text(name, interval),
+    )
+    drawn = "" if name == "size" else _interval_cell(interval)
     return Row([facts.SCORE_NAMES[name], mean, ends, drawn])
 
 
-def _comparison(comparison: Evaluation) -> dict[str, Any]:
+def _comparison_context(comparison: Evaluation) -> dict[str, Any]:
     intervals = comparison.intervals()
     model = next(iter(intervals))
     rows = []
     for name, found in intervals.items():
-        scores = [_rate(score, found[score]) for score in facts.SCORE_NAMES]
+        scores = [_rate_cell(score, found[score]) for score in facts.SCORE_NAMES]
         style = "chosen" if name == model else ""
-        rows.append(Row([one_line(name), *scores, _drawn(found["f"])], style))
+        rows.append(Row([one_line(name), *scores, _interval_cell(found["f"])], style))
     return {
-        **_diversity(comparison),
+        **_diversity_context(comparison),
         "model": one_line(model),
         "groups": count(comparison.n_groups, "group"),
         "wanted": f"{comparison.wanted_size:.3g}",
         "scores": rows,
         "differences": [
-            Row([one_line(name), *(_difference(found[s]) for s in list(found)[:3])])
+            Row(
+                [one_line(name), *(_difference_cell(found[s]) for s in list(found)[:3])]
+            )
             for name, found in comparison.differences(model).items()
         ],
     }
 
 
-def _diversity(comparison: Evaluation) -> dict[str, Any]:
+def _diversity_context(comparison: Evaluation) -> dict[str, Any]:
     """Return scores over all rows, and measures of how alike chosen rows are."""
     over_rows, diversities = comparison.over_rows(), comparison.diversities()
     known = {"precision", "recall"}.union(*diversities.values())
@@ -169,7 +179,7 @@ def _diversity(comparison: Evaluation) -> dict[str, Any]:
     for name, found in diversities.items():
         scores = {**found, **over_rows.get(name, {})}
         style = "chosen" if name == comparison.reference else ""
-        cells = [_rate(score, scores.get(score)) for score in names]
+        cells = [_rate_cell(score, scores.get(score)) for score in names]
         rows.append(Row([one_line(name), *cells], style))
     return {
         "diversity": rows,
@@ -179,15 +189,17 @@ def _diversity(comparison: Evaluation) -> dict[str, Any]:
     }
 
 
-def _rate(name: str, interval: Interval | None) -> Cell | str:
+def _rate_cell(name: str, interval: Interval | None) -> Cell | str:
     if interval is None or math.isnan(interval.mean):
         return ""
     return Cell(
-        facts.score(name, interval.mean), facts.between(name, interval), below=True
+        facts.score_text(name, interval.mean),
+        facts.interval_text(name, interval),
+        below=True,
     )
 
 
-def _difference(interval: Interval) -> Cell:
+def _difference_cell(interval: Interval) -> Cell:
     mark = "▲" if interval.low > 0.0 else "▼" if interval.high < 0.0 else "≈"
     return Cell(
         f"{interval.mean:+.3f} {mark}",
@@ -197,28 +209,30 @@ def _difference(interval: Interval) -> Cell:
     )
 
 
-def _point(point: PathPoint, is_chosen: bool) -> Row:
-    cells: list[Cell | str] = [omega_name(point.omega) + " (chosen)" * is_chosen]
+def _point_row(point: PathPoint, is_chosen: bool) -> Row:
+    cells: list[Cell | str] = [format_omega(point.omega) + " (chosen)" * is_chosen]
     for name in facts.SCORE_NAMES:
         error = getattr(point, f"{name}_error")
         # The error of a mean over one group is not known.
-        beside = "" if math.isnan(error) else f"± {facts.score(name, error)}"
-        cells.append(Cell(facts.score(name, getattr(point, name)), beside))
+        beside = "" if math.isnan(error) else f"± {facts.score_text(name, error)}"
+        cells.append(Cell(facts.score_text(name, getattr(point, name)), beside))
     return Row(cells, "chosen" if is_chosen else "")
 
 
-def _weights(selector: TableSelector, named: Iterable[tuple[str, float]]) -> list[Row]:
+def _weight_rows(
+    selector: TableSelector, named: Iterable[tuple[str, float]]
+) -> list[Row]:
     every = [*named, ("(intercept)", selector.model_.intercept_)]
     return [Row([one_line(name), f"{value:.5g}"]) for name, value in every]
 
 
-def _group(group: ExampleGroup) -> dict[str, Any]:
+def _group_context(group: ExampleGroup) -> dict[str, Any]:
     found = Counter(map(_outcome, group.rows))
     tally = ", ".join(f"{found[word]} {word}" for word in ("right", "wrong", "missed"))
     return {
         "name": one_line(group.name),
         "notes": [f"F-score {group.f:.3f}", tally],
-        "rows": [_example(row) for row in group.rows],
+        "rows": [_example_row(row) for row in group.rows],
     }
 
 
@@ -228,7 +242,7 @@ def _outcome(row: ExampleRow) -> str:
     return "missed" if row.is_wanted else "left out"
 
 
-def _example(row: ExampleRow) -> Row:
+def _example_row(row: ExampleRow) -> Row:
     word = _outcome(row)
     chance = Cell(percent(row.probability), share=row.probability)
     rank = str(row.rank) if row.rank else ""
@@ -238,7 +252,7 @@ def _example(row: ExampleRow) -> Row:
     )
 
 
-def _similarity(
+def _similarity_context(
     selector: TableSelector, cells: Mapping[int, Sequence[str]]
 ) -> dict[str, Any]:
     """Return kinds and metrics, with the cells of typical rows."""

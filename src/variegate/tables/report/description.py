@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from variegate.application.description import (
     Description,
     DescriptionSection,
-    in_a_line,
     kinds_in_words,
+    lower_first_letter,
     model_numbers,
 )
 from variegate.application.model_facts import (
@@ -20,10 +20,10 @@ from variegate.application.model_facts import (
     metric_shares,
 )
 from variegate.kernels import Kinds, Metric
-from variegate.report.wording import count, one_line, percent, shortened
+from variegate.report.wording import count, one_line, percent, shorten_middle
 from variegate.tables.encoding import FeatureColumn
 from variegate.tables.report import facts
-from variegate.tuning.path import omega_name
+from variegate.tuning.path import format_omega
 
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
@@ -59,8 +59,12 @@ def describe(selector: TableSelector) -> Description:
     return Description(
         selector.model_,
         facts.weights(selector),
-        [_scores(selector), _path(selector), _compared(selector)],
-        _numbers(selector),
+        [
+            _score_section(selector),
+            _path_section(selector),
+            _comparison_section(selector),
+        ],
+        _description_numbers(selector),
         [
             *_similarity_sections(selector),
             DescriptionSection("training data", facts.about_data(selector)),
@@ -75,16 +79,16 @@ def describe(selector: TableSelector) -> Description:
     )
 
 
-def _scores(selector: TableSelector) -> DescriptionSection:
+def _score_section(selector: TableSelector) -> DescriptionSection:
     rows = [
         (
-            in_a_line(facts.SCORE_NAMES[name]),
-            facts.score(name, interval.mean),
-            facts.between(name, interval),
+            lower_first_letter(facts.SCORE_NAMES[name]),
+            facts.score_text(name, interval.mean),
+            facts.interval_text(name, interval),
         )
-        for name, interval in facts.validation(selector).items()
+        for name, interval in facts.held_out_scores(selector).items()
     ]
-    at = f"omega = {omega_name(selector.omega_)}"
+    at = f"omega = {format_omega(selector.omega_)}"
     if selector.k_ is not None:
         at = f"k = {selector.k_}"
     title = f"on {selector.training_['n_judged']:,} held-out groups, at {at}"
@@ -93,7 +97,7 @@ def _scores(selector: TableSelector) -> DescriptionSection:
     )
 
 
-def _path(selector: TableSelector) -> DescriptionSection:
+def _path_section(selector: TableSelector) -> DescriptionSection:
     words = []
     if facts.path_points(selector):
         words = [facts.about_path(selector), *str(selector.path_).splitlines()]
@@ -103,7 +107,7 @@ def _path(selector: TableSelector) -> DescriptionSection:
 # Candidates that were compared --------------------------------------------------------
 
 
-def _compared(selector: TableSelector) -> DescriptionSection:
+def _comparison_section(selector: TableSelector) -> DescriptionSection:
     """Return the F-scores of the candidates, and why the first was chosen."""
     compared = selector.training_["compared"]
     kernels = list(compared.get("kernels", []))
@@ -115,24 +119,26 @@ def _compared(selector: TableSelector) -> DescriptionSection:
     rows = [
         (
             str(entry["name"]),
-            _rule(entry),
+            _rule_text(entry),
             f"{entry['f']:.3f}",
-            _margin(entry) if entry["behind"] else "",
+            _margin_text(entry) if entry["behind"] else "",
             f"{entry['n_groups']:,}",
         )
         for entry in kernels + others
     ]
     heads = [("", "decoder", "F", "behind", "groups")] if rows else []
-    words = [" ".join(_why(selector, kernels))] if kernels else []
+    words = [" ".join(_explain_choice(selector, kernels))] if kernels else []
     return DescriptionSection("compared models", rows=[*heads, *rows], words=words)
 
 
-def _why(selector: TableSelector, kernels: list[dict[str, Any]]) -> list[str]:
+def _explain_choice(
+    selector: TableSelector, kernels: list[dict[str, Any]]
+) -> list[str]:
     first = kernels[0]
     is_regression = first["name"] == _REGRESSION
-    named = f"“{first['name']}” ({_rule(first)})"
+    named = f"“{first['name']}” ({_rule_text(first)})"
     if is_regression:
-        named = f"a logistic regression followed by {_rule(first)}"
+        named = f"a logistic regression followed by {_rule_text(first)}"
     n_groups = selector.training_["n_compared"]
     words = [
         f"In cross-validation on {count(n_groups, 'group')}, {named} did best: "
@@ -146,16 +152,16 @@ def _why(selector: TableSelector, kernels: list[dict[str, Any]]) -> list[str]:
             "unweighted features."
         )
     elif rival is not None:
-        error, rule = 1.96 * (rival["error"] or 0.0), _rule(rival)
+        error, rule = 1.96 * (rival["error"] or 0.0), _rule_text(rival)
         if rival["behind"] < max(_LEVEL, error):
             words.append(
                 "This is not a clear gain over a logistic regression followed by "
-                f"{rule}: {_margin(rival, 1.96)} above it."
+                f"{rule}: {_margin_text(rival, 1.96)} above it."
             )
         else:
             words.append(
-                f"This is {_margin(rival, 1.96)} above a logistic regression followed "
-                f"by {rule}."
+                f"This is {_margin_text(rival, 1.96)} above a logistic regression "
+                f"followed by {rule}."
             )
     if selector.policy_.fallback is not None:
         words.append(
@@ -165,12 +171,12 @@ def _why(selector: TableSelector, kernels: list[dict[str, Any]]) -> list[str]:
     return words
 
 
-def _rule(entry: Mapping[str, Any]) -> str:
+def _rule_text(entry: Mapping[str, Any]) -> str:
     how = str(entry["how"])
     return how if entry["k"] is None else f"{how}, k = {entry['k']}"
 
 
-def _margin(entry: Mapping[str, Any], factor: float = 1.0) -> str:
+def _margin_text(entry: Mapping[str, Any], factor: float = 1.0) -> str:
     """Return the distance to the first, ± its standard error times a factor."""
     if entry["error"] is None:
         return f"{entry['behind']:.3f}"
@@ -180,11 +186,11 @@ def _margin(entry: Mapping[str, Any], factor: float = 1.0) -> str:
 # Numbers ------------------------------------------------------------------------------
 
 
-def _numbers(selector: TableSelector) -> dict[str, Any]:
+def _description_numbers(selector: TableSelector) -> dict[str, Any]:
     result = selector.model_.solver_result_
     record = selector.training_
     encoding = selector.encoding_
-    scores = facts.validation(selector)
+    scores = facts.held_out_scores(selector)
     found = {name: interval._asdict() for name, interval in scores.items()}
     return {
         "data": {name: value for name, value in record.items() if name not in _APART},
@@ -324,7 +330,7 @@ def _feature_shares(
         columns = encoding.blocks[block or next(iter(encoding.blocks))]
     shares = metric_shares(metric).tolist()
     found = []
-    for name, several in facts.together(columns):
+    for name, several in facts.group_numbered(columns):
         size = sum(column.size for column in several)
         part, shares = shares[:size], shares[size:]
         is_long = several[0].kind != "category" and size > facts.LONG_VECTOR
@@ -362,12 +368,12 @@ def _similarity_sections(selector: TableSelector) -> list[DescriptionSection]:
             ("kind", "share", "in a group", "chosen", "most typical")
         ]
         for number, kind_share, offered, chosen, typical in table.rows:
-            names = ", ".join(shortened(row_name(row), 30) for row in typical)
+            names = ", ".join(shorten_middle(row_name(row), 30) for row in typical)
             rows.append((number, percent(kind_share), offered, chosen, names))
         title = _TITLE if table.block is None else f"{_TITLE}: kinds of {table.block}"
         found.append(DescriptionSection(title, rows=rows, words=[table.words]))
     for _, shares in metric_tables(selector):
-        rows = [(shortened(name, 40), percent(share)) for name, share in shares]
+        rows = [(shorten_middle(name, 40), percent(share)) for name, share in shares]
         left = len(rows) - MOST_FEATURES
         rest = [f"{count(left, 'more feature')} not shown."] if left > 0 else []
         title = f"{_TITLE}: features of the metric"

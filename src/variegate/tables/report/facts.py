@@ -7,12 +7,17 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from variegate.application.model_facts import Weight, named_weights
-from variegate.report.wording import count, gathered, runs, shortened
+from variegate.report.wording import (
+    abbreviate_runs,
+    count,
+    find_numbered_runs,
+    shorten_middle,
+)
 from variegate.tables.columns import Columns
 from variegate.tables.derived import AGE
 from variegate.tables.encoding import FeatureColumn
 from variegate.tables.evaluation import Interval
-from variegate.tuning.path import PathPoint, omega_name
+from variegate.tuning.path import PathPoint, format_omega
 
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
@@ -52,7 +57,7 @@ def weights(selector: TableSelector) -> list[Weight]:
     """
     named = named_weights(selector.encoding_.names, selector.model_)
     found: list[Weight] = []
-    for name, columns in together(selector.encoding_.quality):
+    for name, columns in group_numbered(selector.encoding_.quality):
         size = sum(column.size for column in columns)
         part, named = named[:size], named[size:]
         is_vector = columns[0].kind == "vector" or len(columns) > 1
@@ -62,14 +67,14 @@ def weights(selector: TableSelector) -> list[Weight]:
     return sorted(found, key=lambda weight: -abs(weight.value))
 
 
-def together(
+def group_numbered(
     columns: Sequence[FeatureColumn],
 ) -> list[tuple[str, Sequence[FeatureColumn]]]:
     """Return columns by name, with consecutive numbered ones under one name."""
     # Only columns of numbers can form a run.
     names = [c.name if c.kind == "number" else "" for c in columns]
     found: list[tuple[str, Sequence[FeatureColumn]]] = []
-    for first, end in runs(names):
+    for first, end in find_numbered_runs(names):
         name, several = columns[first].name, columns[first:end]
         if len(several) > 1:
             name = f"{name} … {several[-1].name}"
@@ -92,13 +97,16 @@ def about_columns(selector: TableSelector) -> list[tuple[str, str, str]]:
     encoded = [("quality", encoding.quality)]
     encoded += [("similarity", block) for block in encoding.blocks.values()]
     for role, features in encoded:
-        rows += [(role, n, _encoded(some, columns)) for n, some in together(features)]
+        rows += [
+            (role, n, _encoding_text(some, columns))
+            for n, some in group_numbered(features)
+        ]
     if not encoding.blocks:
         rows.append(("similarity", "", "the quality features are used for both"))
     return rows
 
 
-def _encoded(several: Sequence[FeatureColumn], columns: Columns) -> str:
+def _encoding_text(several: Sequence[FeatureColumn], columns: Columns) -> str:
     """Return how a column, or a run of numbered ones, becomes features."""
     column = several[0]
     size = len(column.mean)
@@ -106,7 +114,7 @@ def _encoded(several: Sequence[FeatureColumn], columns: Columns) -> str:
     if len(several) > 1:
         text = f"{count(len(several), 'number')}, each standardised"
     elif column.kind == "category":
-        listed = listing([shortened(level, 24) for level in column.levels])
+        listed = abbreviate_list([shorten_middle(level, 24) for level in column.levels])
         text = f"{len(column.levels):,} categories: {listed}"
     elif column.kind == "number":
         days = "" if date is None else f"days before {date}, a "
@@ -119,12 +127,12 @@ def _encoded(several: Sequence[FeatureColumn], columns: Columns) -> str:
     else:
         text = f"vector of {count(size, 'number')}, scaled to unit length"
     if column.name in columns.vectors:
-        text += f": {', '.join(gathered(columns.vectors[column.name]))}"
+        text += f": {', '.join(abbreviate_runs(columns.vectors[column.name]))}"
     has_indicator = any(column.has_indicator for column in several)
     return text + "; one more feature marks empty cells" * has_indicator
 
 
-def listing(names: Sequence[str]) -> str:
+def abbreviate_list(names: Sequence[str]) -> str:
     """Return the first names, and the number of the others."""
     rest = len(names) - _LISTED
     return ", ".join(names[:_LISTED]) + (f" and {rest:,} more" if rest > 0 else "")
@@ -139,8 +147,8 @@ def about_data(selector: TableSelector) -> dict[str, str]:
     facts = {
         "Rows": f"{record['n_rows']:,}",
         "Groups": f"{record['n_groups']:,}",
-        "Rows a group": _spread(record["group_sizes"]),
-        "Chosen a group": _spread(record["chosen_sizes"]),
+        "Rows a group": _range_text(record["group_sizes"]),
+        "Chosen a group": _range_text(record["chosen_sizes"]),
         "Fitted on": count(record["n_learned_from"], "group"),
         "Held out": count(record["n_held_out"], "group"),
     }
@@ -148,7 +156,9 @@ def about_data(selector: TableSelector) -> dict[str, str]:
         left_out = count(record["n_left_out"], "group")
         facts["Skipped"] = f"{left_out} with nothing chosen"
     if record["unreadable"]:
-        names = listing([shortened(name, 40) for name in record["unreadable"]])
+        names = abbreviate_list(
+            [shorten_middle(name, 40) for name in record["unreadable"]]
+        )
         facts["Files skipped"] = f"{names}: they could not be read"
     if record["n_judged"] < record["n_held_out"]:
         facts["Scored on"] = (
@@ -157,7 +167,7 @@ def about_data(selector: TableSelector) -> dict[str, str]:
     return facts
 
 
-def _spread(sizes: Mapping[str, float]) -> str:
+def _range_text(sizes: Mapping[str, float]) -> str:
     if sizes["smallest"] == sizes["largest"]:
         return f"{sizes['largest']:,}"
     return f"{sizes['mean']:.3g} ({sizes['smallest']:,} to {sizes['largest']:,})"
@@ -175,11 +185,13 @@ def about_training(selector: TableSelector) -> dict[str, str]:
     facts = {
         "λ (weight of the margin)": f"{selector.lam_:g}{tuned if n_tuned else given}"
         + (": maximum likelihood" if selector.lam_ == 0.0 else ""),
-        "ω (cost of a missed row relative to a wrong one)": omega_name(selector.omega_)
+        "ω (cost of a missed row relative to a wrong one)": format_omega(
+            selector.omega_
+        )
         + (tuned if n_tuned else ""),
     }
     if len(selector.omegas_) > 1:
-        omegas = ", ".join(map(omega_name, selector.omegas_))
+        omegas = ", ".join(map(format_omega, selector.omegas_))
         facts["Models"] = f"{len(selector.omegas_)}, for ω = {omegas}"
     facts["Kernel"] = type(model.kernel_).__name__
     if record["n_sample"]:
@@ -199,34 +211,39 @@ def about_training(selector: TableSelector) -> dict[str, str]:
 # Scores -------------------------------------------------------------------------------
 
 
-def validation(selector: TableSelector) -> dict[str, Interval]:
+def held_out_scores(selector: TableSelector) -> dict[str, Interval]:
     """Return scores on the groups that were held out, none where none were."""
     found = selector.training_["validation"] or {}
     return {name: Interval(*values) for name, values in found.items()}
 
 
-def score(name: str, value: float) -> str:
+def score_text(name: str, value: float) -> str:
     """Return a score, or its error, as text: decimals depend on the name alone."""
     return f"{value:.{2 if name in ('size', 'kinds') else 3}f}"
 
 
-def between(name: str, interval: Interval) -> str:
+def interval_text(name: str, interval: Interval) -> str:
     """Return the ends of an interval as text."""
-    return f"{score(name, interval.low)} to {score(name, interval.high)}"
+    return f"{score_text(name, interval.low)} to {score_text(name, interval.high)}"
 
 
 def scores_in_words(selector: TableSelector) -> str:
     """Return in a sentence or two how well the model does on new groups."""
     record, path = selector.training_, selector.path_
-    means = {name: interval.mean for name, interval in validation(selector).items()}
+    means = {
+        name: interval.mean for name, interval in held_out_scores(selector).items()
+    }
     if means:
         groups = count(record["n_judged"], "group")
-        return f"On {groups} that the model did not learn from, {_doing(means)}"
+        return (
+            f"On {groups} that the model did not learn from, {_performance_text(means)}"
+        )
     chosen = [] if path is None else [p for p in path if p.omega == path.chosen]
     if chosen and record["n_tuned"]:
         groups = count(record["n_tuned"], "group")
         return (
-            f"In cross-validation on {groups}, {_doing(chosen[0]._asdict())} λ and ω "
+            f"In cross-validation on {groups}, "
+            f"{_performance_text(chosen[0]._asdict())} λ and ω "
             "were chosen by these scores; new groups may score slightly lower."
         )
     return (
@@ -235,7 +252,7 @@ def scores_in_words(selector: TableSelector) -> str:
     )
 
 
-def _doing(means: Mapping[str, float]) -> str:
+def _performance_text(means: Mapping[str, float]) -> str:
     return (
         f"it chose {means['size']:.3g} rows a group. Of these, "
         f"{100.0 * means['precision']:.0f} % was wanted (precision). Of the wanted "
@@ -257,8 +274,8 @@ def about_path(selector: TableSelector) -> str:
     ]
     if len(selector.omegas_) > 1:
         words.append(
-            f"Selection takes any value from {omega_name(selector.omegas_[0])} to "
-            f"{omega_name(selector.omegas_[-1])}."
+            f"Selection takes any value from {format_omega(selector.omegas_[0])} to "
+            f"{format_omega(selector.omegas_[-1])}."
         )
     record = selector.training_
     words.append(

@@ -13,9 +13,9 @@ from variegate import metrics
 from variegate._progress import Progress
 from variegate._typing import IntArray
 from variegate.application.table_defaults import UNTRAINED
-from variegate.tables.cells import check_relevance
+from variegate.tables.cells import check_numeric_relevance
 from variegate.tables.choosing import Chooser
-from variegate.tables.columns import check_there, is_text, is_vector
+from variegate.tables.columns import check_column_exists, is_text, is_vector
 from variegate.tables.comparison import (
     SizeLimit,
     learn_rivals,
@@ -24,7 +24,7 @@ from variegate.tables.comparison import (
 )
 from variegate.tables.derived import Derivation
 from variegate.tables.encoded import Group
-from variegate.tables.evaluation import DiversityJudge, Evaluation, judge
+from variegate.tables.evaluation import DiversityJudge, Evaluation, judge_groups
 from variegate.tables.fitting import split_groups
 from variegate.tables.groups import Groups
 from variegate.tables.report.description import kind_tables
@@ -90,12 +90,12 @@ def check_report_columns(
     """Refuse, before the work, columns that a report could not be made of."""
     for name in (relevance, *(show or ())):
         if name is not None:
-            check_there(name, schema.names)
+            check_column_exists(name, schema.names)
     if relevance is not None and not is_text(schema.field(relevance).type):
-        check_relevance(schema.field(relevance).type, relevance)
+        check_numeric_relevance(schema.field(relevance).type, relevance)
 
 
-def report_of(
+def make_report(
     selector: TableSelector,
     table: Table,
     relevance: str | None,
@@ -107,25 +107,27 @@ def report_of(
     """Return the report of a training on a table, whose groups are read as ``how``."""
     schema = Derivation(table.schema, selector.columns_).schema
     check_report_columns(schema, relevance, show)
-    columns = selector._columns_for(True, False, relevance)
-    groups = selector._groups(table, columns, progress=progress, **how)
+    columns = selector._required_columns(True, False, relevance)
+    groups = selector._read_groups(table, columns, progress=progress, **how)
     shown = tuple(show) if show else _shown_columns(selector, schema)
     learned_from, held_out = split_groups(selector, groups.survey)
     looked_at = held_out if len(held_out) else learned_from
     few = list(groups.only(looked_at[:_N_EXAMPLES]))
-    examples = example_groups(groups, few, selector._chooser(), shown)
+    examples = example_groups(groups, few, selector._make_chooser(), shown)
     comparison = None
     if len(held_out) > 1:
-        comparison = _compared(selector, groups, learned_from, held_out, progress)
+        comparison = _compare_on_held_out(
+            selector, groups, learned_from, held_out, progress
+        )
     kinds = [kind for table in kind_tables(selector) for kind in table.rows]
     rows = np.unique([row["row"] - 1 for *_, several in kinds for row in several])
-    typical = groups.texts(rows.astype(np.int64), shown) if len(rows) else {}
+    typical = groups.read_texts(rows.astype(np.int64), shown) if len(rows) else {}
     return Report(
         selector, table.name, shown, tuple(examples), comparison, model, typical
     )
 
 
-def _compared(
+def _compare_on_held_out(
     selector: TableSelector,
     groups: Groups,
     learned_from: IntArray,
@@ -138,12 +140,12 @@ def _compared(
     rivals = learn_rivals(
         groups, learned_from, selector.seed_, memory=selector.memory, progress=progress
     )
-    choosers: dict[str, Chooser] = {"learned": selector._chooser()}
+    choosers: dict[str, Chooser] = {"learned": selector._make_chooser()}
     choosers |= rival_choosers(rivals, SizeLimit())
     if groups.survey.columns.relevance is not None:
-        limit = selector._usual_limit(SizeLimit())
+        limit = selector._default_limit(SizeLimit())
         choosers |= method_choosers(UNTRAINED, limit, 0.5)
-    return judge(
+    return judge_groups(
         groups,
         compared,
         choosers,
@@ -173,7 +175,7 @@ def example_groups(
         return []
     choices = [chooser(group) for group in groups]
     wanted_rows = np.concatenate([group.rows for group in groups])
-    cells = every.texts(np.sort(wanted_rows), show)
+    cells = every.read_texts(np.sort(wanted_rows), show)
     examples = []
     for group, choice in zip(groups, choices, strict=True):
         assert group.chosen is not None  # examples are made of labelled groups
@@ -187,14 +189,14 @@ def example_groups(
                 float(choice.probability[i]),
                 bool(group.chosen[i]),
             )
-            for i in _worth_showing(rank, choice.probability, group.chosen)
+            for i in _rows_to_show(rank, choice.probability, group.chosen)
         ]
         f = metrics.f_score(choice.order, group.chosen)
         examples.append(ExampleGroup(str(group.name), tuple(rows), f))
     return examples
 
 
-def _worth_showing(rank: IntArray, probability: Any, wanted: Any) -> list[int]:
+def _rows_to_show(rank: IntArray, probability: Any, wanted: Any) -> list[int]:
     """Return chosen rows by rank, then missed ones, then three near misses."""
     chosen = np.flatnonzero(rank)
     by_rank = chosen[np.argsort(rank[chosen])]

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from variegate._progress import ProgressPrinter
-from variegate._random import check_random_state, generator
+from variegate._random import as_generator, check_random_state
 from variegate._typing import FloatArray, RandomState
 from variegate._validation import check_count, check_flag, check_number
 from variegate.decoding import Decoder, as_decoder
@@ -28,7 +28,7 @@ from variegate.learning.batched_problem import check_validation, fingerprint, ju
 from variegate.learning.device_name import device_named
 from variegate.learning.examples import Example, check_examples
 from variegate.linalg.determinants import with_jitter
-from variegate.report.notebook import card, number
+from variegate.report.notebook import format_number, html_card
 from variegate.solvers import SolverResult
 from variegate.torch.neural.networks import (
     ROLES,
@@ -275,7 +275,7 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
         state = self.random_state
         seed = secrets.randbits(63)
         if state is not None:
-            seed = int(generator(state).integers(2**63))
+            seed = int(as_generator(state).integers(2**63))
         return str(seed).encode()
 
     def _validation(self, validation: Any, features: Features) -> Sequence[Example]:
@@ -378,8 +378,8 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
         check_is_fitted(self, self._fitted)
         n_weights = sum(weight.numel() for weight in self.network_.parameters())
         facts = {role: type(getattr(self.network_, role)).__name__ for role in ROLES}
-        facts |= {"numbers learned": number(n_weights)}
-        return card("Learned", facts | {"fit": self.solver_result_.status})
+        facts |= {"numbers learned": format_number(n_weights)}
+        return html_card("Learned", facts | {"fit": self.solver_result_.status})
 
     def encode(self) -> dict[str, Any]:
         """Return the fitted model as the plain values of a file."""

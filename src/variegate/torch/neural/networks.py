@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from variegate._typing import FloatArray, IntArray
-from variegate.ground_set import GroundSet, naming
+from variegate.ground_set import GroundSet, name_position_in_errors
 from variegate.kernels.features import as_dense
 from variegate.learning.examples import Example
 from variegate.torch.batches import ExampleBatch
@@ -97,7 +97,7 @@ class Features:
     def check_all(self, examples: Sequence[Example]) -> None:
         """Refuse examples with other features, by their position."""
         for example in examples:
-            with naming(example.position):
+            with name_position_in_errors(example.position):
                 self.check(example.ground_set)
 
     def joined(self, examples: Sequence[Example]) -> tuple[FloatArray, FloatArray]:

@@ -26,7 +26,7 @@ from variegate.files.model_format import (
     encode_ending,
     encode_settings,
 )
-from variegate.files.models import NOTHING, Own, register
+from variegate.files.models import NOTHING, Own, register_reader
 from variegate.files.schema import ANYTHING, MapOf, Maybe, Number, Record, String
 from variegate.torch.neural.networks import ROLES, Features, make_network
 
@@ -139,4 +139,4 @@ def to_bytes(tensors: Mapping[str, Tensor]) -> bytes:
     return content
 
 
-register(TYPE, decode)
+register_reader(TYPE, decode)

@@ -22,7 +22,7 @@ from safetensors.torch import load
 from torch import Tensor
 
 from variegate._typing import IntArray
-from variegate.files.atomic import plain
+from variegate.files.atomic import as_plain_value
 from variegate.files.run_store import CheckpointError, RunStore
 from variegate.ground_set import GroundSetError
 from variegate.learning.examples import Example
@@ -302,7 +302,7 @@ class Training:
         parts = (self.network.state_dict(), optimizer, self.best)
         state = {"place": asdict(self.place), "history": list(map(list, self.history))}
         stored = dict(zip(_PARTS, map(to_bytes, parts), strict=True))
-        stored["state"] = json.dumps(state, default=plain).encode()
+        stored["state"] = json.dumps(state, default=as_plain_value).encode()
         self.checkpoint.put_all(stored)
         ended = time.monotonic()
         self._next_write = ended + (ended - started) / _SHARE
