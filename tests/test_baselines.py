@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 
 import reference
 from variegate.baselines import METHODS, select
@@ -24,16 +25,22 @@ def random_items(seed, n_items=12, n_columns=5):
     return rng.normal(size=(n_items, n_columns)), rng.normal(size=n_items)
 
 
-def standardized(relevance):
-    return (relevance - np.mean(relevance)) / np.std(relevance)
-
-
 def cosine(a, b):
     return a @ b / (np.linalg.norm(a) * np.linalg.norm(b))
 
 
-def mmr_by_loops(X, relevance, k, trade_off):
-    z = standardized(relevance)
+def in_units(X, relevance, n_competing=20):
+    """Relevance less the largest, over the range of items that are not near copies."""
+    competing = []
+    for i in sorted(range(len(X)), key=lambda i: -relevance[i]):
+        if all(cosine(X[i], X[j]) < 0.9 for j in competing):
+            competing.append(i)
+    best, *_, last = competing[:n_competing]
+    return (relevance - relevance[best]) / (relevance[best] - relevance[last])
+
+
+def mmr_by_loops(X, relevance, k, diversity):
+    z = in_units(X, relevance)
     chosen = [int(np.argmax(z))]
     while len(chosen) < k:
         best, best_score = None, -np.inf
@@ -41,7 +48,7 @@ def mmr_by_loops(X, relevance, k, trade_off):
             if j in chosen:
                 continue
             redundancy = max(cosine(X[i], X[j]) for i in chosen)
-            score = (1 - trade_off) * z[j] - trade_off * redundancy
+            score = (1 - diversity) * z[j] - diversity * redundancy
             if score > best_score:
                 best, best_score = j, score
         chosen.append(best)
@@ -63,8 +70,8 @@ def max_min_by_loops(X, relevance, k):
     return chosen
 
 
-def facility_location_by_loops(X, relevance, k, trade_off):
-    z = standardized(relevance)
+def facility_location_by_loops(X, relevance, k, diversity):
+    z = in_units(X, relevance)
 
     def value(subset):
         coverage = sum(
@@ -72,7 +79,7 @@ def facility_location_by_loops(X, relevance, k, trade_off):
             for i in range(len(X))
         )
         relevant = sum(z[j] for j in subset)
-        return (1 - trade_off) * relevant + trade_off * k / len(X) * coverage
+        return (1 - diversity) * relevant + diversity * k / len(X) * coverage
 
     chosen = []
     while len(chosen) < k:
@@ -81,9 +88,9 @@ def facility_location_by_loops(X, relevance, k, trade_off):
     return chosen
 
 
-def dpp_by_determinants(X, relevance, k, trade_off):
-    z = standardized(relevance)
-    quality = np.exp((1 - trade_off) / (2 * trade_off) * z)
+def dpp_by_determinants(X, relevance, k, diversity):
+    z = in_units(X, relevance)
+    quality = np.exp((1 - diversity) / (2 * diversity) * z)
     S = np.array([[cosine(a, b) for b in X] for a in X])
     L = quality[:, None] * S * quality
     chosen = []
@@ -108,12 +115,12 @@ REFERENCES = {
 @given(
     seed=st.integers(0, 10**6),
     k=st.integers(1, 5),
-    trade_off=st.sampled_from([0.2, 0.5, 0.8]),
+    diversity=st.sampled_from([0.2, 0.5, 0.8]),
 )
-def test_equals_the_obvious_loops(method, seed, k, trade_off):
+def test_equals_the_obvious_loops(method, seed, k, diversity):
     X, relevance = random_items(seed)
-    chosen = select(X, relevance, k, method, trade_off=trade_off)
-    assert chosen.tolist() == REFERENCES[method](X, relevance, k, trade_off)
+    chosen = select(X, relevance, k, method, diversity=diversity)
+    assert chosen.tolist() == REFERENCES[method](X, relevance, k, diversity)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -159,16 +166,16 @@ def test_every_method_without_chance_has_a_reference():
     n=st.integers(1, 15),
     n_columns=st.integers(0, 6),
     seed=st.integers(0, 10**6),
-    trade_off=st.sampled_from([0.0, 1e-320, 1e-4, 0.3, 0.5, 1.0]),
+    diversity=st.sampled_from([0.0, 1e-320, 1e-4, 0.3, 0.5, 1.0]),
     repeat=st.booleans(),
 )
-def test_k_distinct_items(method, n, n_columns, seed, trade_off, repeat):
+def test_k_distinct_items(method, n, n_columns, seed, diversity, repeat):
     rng = np.random.default_rng(seed)
     # Small whole numbers: copies, zero rows and ties are common.
     X = rng.integers(-1, 2, size=(n, n_columns)).astype(float)
     relevance = None if repeat else rng.integers(0, 3, size=n)
     k = int(rng.integers(1, n + 1))
-    chosen = select(X, relevance, k, method, trade_off=trade_off, random_state=seed)
+    chosen = select(X, relevance, k, method, diversity=diversity, random_state=seed)
     assert chosen.shape == (k,)
     assert chosen.dtype == np.intp
     assert len(set(chosen.tolist())) == k
@@ -186,8 +193,8 @@ def test_the_same_seed_gives_the_same_items(method):
 def test_a_smaller_k_gives_the_beginning(method):
     X, relevance = random_items(1)
     # Facility location scales coverage by k, which makes no difference at 1.
-    chosen = select(X, relevance, 5, method, trade_off=1.0)
-    assert select(X, relevance, 3, method, trade_off=1.0).tolist() == list(chosen[:3])
+    chosen = select(X, relevance, 5, method, diversity=1.0)
+    assert select(X, relevance, 3, method, diversity=1.0).tolist() == list(chosen[:3])
 
 
 @every_method
@@ -206,21 +213,21 @@ def test_inputs_are_not_changed_and_their_scale_does_not_matter(method):
 
 @pytest.mark.parametrize("method", WEIGHING)
 @given(seed=st.integers(0, 10**6))
-def test_no_trade_off_is_top(method, seed):
+def test_no_diversity_is_top(method, seed):
     rng = np.random.default_rng(seed)
     X = rng.integers(-1, 2, size=(10, 3)).astype(float)
     relevance = rng.integers(0, 5, size=10)
     assert (
-        select(X, relevance, 6, method, trade_off=0.0).tolist()
+        select(X, relevance, 6, method, diversity=0.0).tolist()
         == select(X, relevance, 6, "top").tolist()
     )
 
 
 @pytest.mark.parametrize("method", WEIGHING)
-def test_more_trade_off_gives_no_more_relevance(method):
+def test_more_diversity_gives_no_more_relevance(method):
     X, relevance = random_items(4, n_items=300)
     sums = [
-        relevance[select(X, relevance, 5, method, trade_off=t)].sum()
+        relevance[select(X, relevance, 5, method, diversity=t)].sum()
         for t in (0.0, 0.5, 1.0)
     ]
     assert sums[0] >= sums[1] >= sums[2]
@@ -253,29 +260,29 @@ def test_dpp_and_the_rank():
     assert select(np.zeros((3, 0)), [1.0, 3, 2], 2).tolist() == [1, 2]
 
 
-@pytest.mark.parametrize("trade_off", [0.05, 0.3, 0.6, 1.0])
-def test_dpp_in_logarithms_is_dpp(monkeypatch, trade_off):
+@pytest.mark.parametrize("diversity", [0.05, 0.3, 0.6, 1.0])
+def test_dpp_in_logarithms_is_dpp(monkeypatch, diversity):
     for seed in range(20):
         X, relevance = random_items(seed, n_items=60)
         X[seed] = 0.0
-        expected = select(X, relevance, 8, trade_off=trade_off)
+        expected = select(X, relevance, 8, diversity=diversity)
         with monkeypatch.context() as patched:
             patched.setattr(baselines, "_WIDEST_QUALITY", -1.0)
-            chosen = select(X, relevance, 8, trade_off=trade_off)
+            chosen = select(X, relevance, 8, diversity=diversity)
         assert chosen.tolist() == expected.tolist()
 
 
 def test_dpp_with_qualities_too_far_apart_to_be_numbers():
     X = np.array([[1.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
     # Next to each other in relevance come 0 and 1, which are copies.
-    assert select(X, [4.0, 3, 2, 1], 3, trade_off=1e-6).tolist() == [0, 2, 3]
+    assert select(X, [4.0, 3, 2, 1], 3, diversity=1e-6).tolist() == [0, 2, 3]
 
 
 def test_max_min_is_mmr_without_relevance():
     X, relevance = random_items(6, n_items=50)
     assert (
         select(X, relevance, 10, "max-min").tolist()
-        == select(X, relevance, 10, "mmr", trade_off=1.0).tolist()
+        == select(X, relevance, 10, "mmr", diversity=1.0).tolist()
     )
 
 
@@ -291,14 +298,14 @@ def test_k_medoids_takes_one_of_each_cluster_the_largest_first():
     X, labels = clusters(rng, sizes), np.repeat(np.arange(4), sizes)
     relevance = rng.normal(size=100)
     for seed in range(10):
-        chosen = select(X, relevance, 4, "k-medoids", trade_off=0.0, random_state=seed)
+        chosen = select(X, relevance, 4, "k-medoids", diversity=0.0, random_state=seed)
         assert labels[chosen].tolist() == [1, 3, 2, 0]
         best = [
             max(np.flatnonzero(labels == c), key=lambda j: relevance[j])
             for c in (1, 3, 2, 0)
         ]
         assert chosen.tolist() == best
-        chosen = select(X, relevance, 4, "k-medoids", trade_off=1.0, random_state=seed)
+        chosen = select(X, relevance, 4, "k-medoids", diversity=1.0, random_state=seed)
         medoids = [
             max(
                 np.flatnonzero(labels == c),
@@ -333,7 +340,7 @@ def test_k_medoids_clusters_as_well_as_scikit_learn():
 
 def test_k_medoids_prefers_the_more_relevant_of_copies():
     X = np.repeat(np.eye(2), 3, axis=0)
-    chosen = select(X, [0, 2, 1, 0, 1, 2], 2, "k-medoids", trade_off=1, random_state=0)
+    chosen = select(X, [0, 2, 1, 0, 1, 2], 2, "k-medoids", diversity=1, random_state=0)
     assert chosen.tolist() == [1, 5]
 
 
@@ -349,7 +356,7 @@ def test_random_chooses_every_item_equally_often():
 
 def test_facility_location_with_more_items_than_a_batch():
     X, relevance = random_items(9, n_items=150, n_columns=3)
-    chosen = select(X, relevance, 4, "facility-location", trade_off=0.7)
+    chosen = select(X, relevance, 4, "facility-location", diversity=0.7)
     assert chosen.tolist() == facility_location_by_loops(X, relevance, 4, 0.7)
 
 
@@ -370,7 +377,7 @@ def test_of_fewer_items_than_k_all_are_chosen(method):
 def test_ten_items_unless_something_else_is_said():
     X, relevance = random_items(0, n_items=30, n_columns=20)
     assert len(select(X, relevance)) == 10
-    assert len(select(X, relevance, budget=14)) == 14
+    assert len(select(X, relevance, budget=14, costs=np.ones(30))) == 14
 
 
 @every_method
@@ -387,19 +394,19 @@ def test_included_items_come_first_and_excluded_never(method, seed, k):
 
 
 @pytest.mark.parametrize("method", ["dpp", "mmr", "max-min"])
-@given(seed=st.integers(0, 10**6), trade_off=st.sampled_from([0.2, 0.5, 0.8, 1.0]))
-def test_going_on_from_the_first_choices_is_the_same_choice(method, seed, trade_off):
+@given(seed=st.integers(0, 10**6), diversity=st.sampled_from([0.2, 0.5, 0.8, 1.0]))
+def test_going_on_from_the_first_choices_is_the_same_choice(method, seed, diversity):
     X, relevance = random_items(seed)
-    whole = select(X, relevance, 4, method, trade_off=trade_off).tolist()
+    whole = select(X, relevance, 4, method, diversity=diversity).tolist()
     first = whole[:2]
-    rest = select(X, relevance, 4, method, trade_off=trade_off, include=first)
+    rest = select(X, relevance, 4, method, diversity=diversity, include=first)
     assert rest[2:].tolist() == whole[2:]
 
 
 def test_others_are_unlike_the_included():
     X = np.array([[1.0, 0.0], [1.0, 0.01], [0.0, 1.0]])
     for method in ("dpp", "mmr", "facility-location", "max-min"):
-        chosen = select(X, [3.0, 2.9, 1.0], 2, method, include=[1], trade_off=0.9)
+        chosen = select(X, [3.0, 2.9, 1.0], 2, method, include=[1], diversity=0.9)
         assert chosen.tolist() == [1, 2]
 
 
@@ -412,7 +419,7 @@ def test_copies_come_last(method):
     relevance = [9.0, 9.0, 9.0, 9.0, 9.0, 1.0, 0.9, 0.8, 0.7, 0.6]
     chosen = select(X, relevance, 7, method)
     assert sorted(chosen[:6]) == [0, 5, 6, 7, 8, 9]
-    assert select(X, relevance, 5, "mmr", trade_off=0.0).tolist() == [0, 1, 2, 3, 4]
+    assert select(X, relevance, 5, "mmr", diversity=0.0).tolist() == [0, 1, 2, 3, 4]
 
 
 @every_method
@@ -440,7 +447,11 @@ def test_a_budget_that_is_exactly_met():
     [
         ({"costs": np.ones(12)}, "costs were given without a budget"),
         ({"budget": 3, "costs": np.ones(3)}, "costs has shape (3,), expected (12,)"),
-        ({"budget": -1}, "budget must be a finite number > 0, got -1"),
+        (
+            {"budget": -1, "costs": np.ones(12)},
+            "budget must be a finite number > 0, got -1",
+        ),
+        ({"budget": 250}, "budget=250 needs costs, one for each item"),
         ({"include": [1], "exclude": [1, 2]}, "item 1 is to be included and excluded"),
         ({"include": [12]}, "include: item 12 is out of range"),
         ({"exclude": [0.5]}, "exclude: a subset holds item numbers"),
@@ -474,14 +485,14 @@ def test_refuses_method(method):
         select(*random_items(0), 2, method)
 
 
-@pytest.mark.parametrize("trade_off", [-0.1, 1.1, np.nan, "0.5", None, True])
-def test_refuses_trade_off(trade_off):
+@pytest.mark.parametrize("diversity", [-0.1, 1.1, np.nan, "0.5", None, True])
+def test_refuses_diversity(diversity):
     message = (
-        r"trade_off must be a number from 0 \(relevance only\) to 1 "
-        rf"\(diversity only\), got {trade_off!r}"
+        r"diversity must be a number from 0 \(relevance only\) to 1 "
+        rf"\(diversity only\), got {diversity!r}"
     )
     with pytest.raises(ValueError, match=message):
-        select(*random_items(0), 2, trade_off=trade_off)
+        select(*random_items(0), 2, diversity=diversity)
 
 
 @pytest.mark.parametrize("shape", [(), (3,), (0, 2), (2, 2, 2)])
@@ -538,3 +549,68 @@ def test_facility_location_refuses_many_items():
         "got 20001: use 'dpp' or 'mmr', or choose from a sample",
     ):
         select(np.ones((20_001, 1)), k=1, method="facility-location")
+
+
+# The unit of relevance ----------------------------------------------------------------
+
+
+def near_copies(n_others=488, seed=0):
+    """Three near copies of the best item, eight related ones, and noise."""
+    rng = np.random.default_rng(seed)
+    E = rng.standard_normal((12 + n_others, 128))
+    E /= np.linalg.norm(E, axis=1, keepdims=True)
+    for i in range(1, 12):
+        E[i] = E[0] + (0.35 if i < 4 else 1.6) * E[i]
+        E[i] /= np.linalg.norm(E[i])
+    return E, E @ E[0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_near_copies_are_left_out_at_the_default(seed):
+    chosen = select(*near_copies(seed=seed), k=6).tolist()
+    assert chosen[0] == 0
+    assert not {1, 2, 3} & set(chosen)
+    assert max(chosen) < 12
+
+
+@pytest.mark.parametrize("method", ["dpp", "mmr"])
+@given(seed=st.integers(0, 10**6), k=st.integers(2, 10))
+def test_irrelevant_candidates_make_no_difference(method, seed, k):
+    rng = np.random.default_rng(seed)
+    X, relevance = random_items(seed, n_items=30, n_columns=20)
+    below = relevance.min() - 50.0 * np.ptp(relevance) - rng.random(400)
+    few = select(X, relevance, k, method)
+    everything = np.r_[X, rng.standard_normal((400, 20))]
+    many = select(everything, np.r_[relevance, below], k, method)
+    assert many.tolist() == few.tolist()
+
+
+@pytest.mark.parametrize("method", METHODS)
+@given(seed=st.integers(0, 10**6), scale=st.sampled_from([1e-6, 0.5, 3.0, 1e6]))
+def test_an_affine_change_of_relevance_makes_no_difference(method, seed, scale):
+    X, relevance = random_items(seed, n_items=30, n_columns=20)
+    settings = {"k": 8, "method": method, "random_state": 0}
+    there = select(X, scale * relevance - 7.0 * scale, **settings)
+    assert there.tolist() == select(X, relevance, **settings).tolist()
+
+
+def test_of_enough_equally_relevant_items_all_are_of_those():
+    rng = np.random.default_rng(0)
+    relevance = np.r_[np.ones(25), np.zeros(25)]
+    for method in ("dpp", "mmr"):
+        assert select(rng.standard_normal((50, 40)), relevance, 10, method).max() < 25
+
+
+def test_sparse_embeddings_are_those_of_their_array():
+    X = sparse.random_array((40, 3000), density=0.01, rng=np.random.default_rng(0))
+    relevance = np.random.default_rng(1).random(40)
+    expected = select(X.toarray(), relevance, 5).tolist()
+    for kind in (sparse.csr_array, sparse.csc_matrix, sparse.coo_array):
+        assert select(kind(X), relevance, 5).tolist() == expected
+    with pytest.raises(ValueError, match="reduce their columns first"):
+        select(sparse.eye_array(20_000).tocsr())
+
+
+def test_a_share_for_k_is_told_from_diversity():
+    with pytest.raises(ValueError, match=r"knob .* is diversity=0\.3"):
+        select(np.eye(4), k=0.3)

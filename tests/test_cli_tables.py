@@ -838,7 +838,7 @@ def test_methods(variegate, method):
     assert sorted(ranks(together, None)["all"]) == [1, 2, 3, 4, 5]
     # With nothing but relevance, the best by it.
     if method in ("dpp", "mmr", "facility-location"):
-        best = selected(variegate, *common, "--k", 1, "--trade-off", "0")
+        best = selected(variegate, *common, "--k", 1, "--diversity", "0")
         assert best["score"][0].as_py() == max(
             small_table(8, random_state=1)["score"].to_pylist()
         )

@@ -702,7 +702,7 @@ def test_files_of_columns(refused, tmp_path, content, message):
         (select("train.parquet", "--k", "many"), "'many' is not a valid int"),
         (select("train.parquet", "--budget", "0"), "0.0 is not in the range x>0"),
         (select("train.parquet", "--budget", "9"), "a budget needs a column of costs"),
-        (select("train.parquet", "--trade-off", "2"), "2.0 is not in the range 0.0<=x"),
+        (select("train.parquet", "--diversity", "2"), "2.0 is not in the range 0.0<=x"),
         (
             ["select", "train.parquet", *METHOD, "--budget", "9", "-o", "x.parquet"],
             "a budget needs --cost, the column of costs",

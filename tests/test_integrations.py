@@ -33,9 +33,13 @@ def random_found(rng, n, scored=True):
 
 
 def naive_mmr(scores, embeddings, k, t):
-    """Maximal marginal relevance, as its authors wrote it, on standard scores."""
-    z = (scores - scores.mean()) / scores.std()
+    """Maximal marginal relevance of its authors, on scores over their range."""
     unit = embeddings / np.linalg.norm(embeddings, axis=1)[:, None]
+    competing = []
+    for i in np.argsort(-scores):
+        if all(unit[i] @ unit[j] < 0.9 for j in competing):
+            competing.append(i)
+    z = scores / (scores.max() - scores[competing[-1]])
     chosen = [int(np.argmax(z))]
     while len(chosen) < k:
         best, item = -np.inf, -1

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 import variegate as vg
 from variegate.baselines import learned
 from variegate.baselines.learned import (
-    TRADE_OFFS,
+    DIVERSITIES,
     Ordering,
     embeddings_of,
     learned_rivals,
@@ -86,7 +86,7 @@ def test_nothing_to_choose():
 def best_by_hand(relevances, ground_sets, subsets, method, largest, limits=None):
     """Return k and the trade-off with the best mean F, each k chosen by itself."""
     best = (-1.0, 0, 0.0)
-    for trade_off in TRADE_OFFS[:1] if method == "top" else TRADE_OFFS:
+    for diversity in DIVERSITIES[:1] if method == "top" else DIVERSITIES:
         for k in range(1, largest + 1):
             scores = []
             for i, (ground_set, wanted) in enumerate(
@@ -95,16 +95,16 @@ def best_by_hand(relevances, ground_sets, subsets, method, largest, limits=None)
                 if limits is None:
                     chosen = vg.select(
                         ground_set.blocks[""], relevances[i],
-                        min(k, len(ground_set)), method, trade_off=trade_off,
+                        min(k, len(ground_set)), method, diversity=diversity,
                     )  # fmt: skip
                 else:
-                    chosen = Ordering(method, trade_off)(
+                    chosen = Ordering(method, diversity)(
                         ground_set.blocks[""], relevances[i], k, limits[i]
                     )
                 scores.append(f_score(chosen, wanted))
             # The first of equals, whatever the last digit of a mean.
             if np.mean(scores) > best[0] + 1e-12:
-                best = (np.mean(scores), k, trade_off)
+                best = (np.mean(scores), k, diversity)
     return best
 
 
@@ -130,7 +130,7 @@ def predicted(name, ground_sets, subsets):
 
 
 @pytest.mark.parametrize("budget", [None, 6.0])
-def test_size_and_trade_off_are_the_best_out_of_fold(budget):
+def test_size_and_diversity_are_the_best_out_of_fold(budget):
     # Five ground sets in five parts: each is predicted by the other four.
     ground_sets, subsets = make_examples()
     limits = None
@@ -147,14 +147,14 @@ def test_size_and_trade_off_are_the_best_out_of_fold(budget):
         relevances, own = predicted(name, ground_sets, subsets)
         for method in ("top", "mmr", "dpp"):
             rival = rivals[f"{name} + {method}"]
-            _, k, trade_off = best_by_hand(
+            _, k, diversity = best_by_hand(
                 relevances, ground_sets, subsets, method, largest, limits
             )
-            assert (rival.k, rival.trade_off) == (k, trade_off)
+            assert (rival.k, rival.diversity) == (k, diversity)
             for ground_set, z in zip(ground_sets, own, strict=True):
                 np.testing.assert_allclose(rival.relevance(ground_set.quality), z)
                 expected = vg.select(
-                    ground_set.blocks[""], z, k, method, trade_off=trade_off
+                    ground_set.blocks[""], z, k, method, diversity=diversity
                 )
                 assert rival(ground_set).tolist() == expected.tolist()
 
@@ -246,7 +246,7 @@ def test_sparse_similarity_is_like_dense():
     ]
     dense, found = (learned_rivals(sets, subsets) for sets in (ground_sets, thin))
     for name, rival in dense.items():
-        assert (rival.k, rival.trade_off) == (found[name].k, found[name].trade_off)
+        assert (rival.k, rival.diversity) == (found[name].k, found[name].diversity)
         for one, other in zip(ground_sets, thin, strict=True):
             assert rival(one).tolist() == found[name](other).tolist()
 
@@ -261,7 +261,7 @@ def test_the_same_seed_gives_the_same():
     ground_sets, subsets = make_examples(12)
     one, other = (learned_rivals(ground_sets, subsets, 3) for _ in range(2))
     for name, rival in one.items():
-        assert (rival.k, rival.trade_off) == (other[name].k, other[name].trade_off)
+        assert (rival.k, rival.diversity) == (other[name].k, other[name].diversity)
 
 
 def test_what_cannot_be_learned_from():

@@ -71,7 +71,7 @@ def with_more(document):
     }
     policy = document["policy"]
     policy["k"] = 2
-    policy["ordering"] = {"method": "mmr", "trade_off": 0.5}
+    policy["ordering"] = {"method": "mmr", "diversity": 0.5}
     policy["fallback"] = {
         "least": 0.5,
         "omega": 1.0,
@@ -284,7 +284,7 @@ def test_parameters_of_decoders_are_checked(decoder, message, tmp_path):
         (["policy", "omega"], "1", "omega\" is '1', not a number above 0"),
         (["policy", "k"], 0, 'k" is 0, not a whole number of at least 1'),
         (["policy", "fallback", "least"], None, "fallback.least"),
-        (["policy", "ordering", "trade_off"], 1.5, "1.5, not a number from 0 to 1"),
+        (["policy", "ordering", "diversity"], 1.5, "1.5, not a number from 0 to 1"),
         (["encoding", "quality", 0, "scale"], [0.0], "not a number above 0"),
         (["models", 0, "fitted", "kernel_parameters", 0], 1e308, "larger than"),
     ],

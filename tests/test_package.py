@@ -124,7 +124,7 @@ STEPS = [
         "",
     ),
     *((f"vg.select(X, X[:, 0], 3, {name!r})", "") for name in METHODS),
-    ("vg.select(X, X[:, 0], budget=3.0, include=[1])", ""),
+    ("vg.select(X, X[:, 0], budget=3.0, costs=X[:, 1] ** 2, include=[1])", ""),
     (
         "from variegate.integrations import ContextSelector, Found\n"
         "found = Found(list(map(str, X)), list(X[:, 0]), list(X))\n"

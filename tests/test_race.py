@@ -164,15 +164,15 @@ def test_two_stages_are_those_of_scikit_learn_and_select():
         relevance = plain.decision_function(
             (one.quality - X.mean(axis=0)) / X.std(axis=0)
         )
-        for method, trade_off, k in (
+        for method, diversity, k in (
             ("mmr", 0.25, 3),
             ("dpp", 0.75, 4),
             ("top", 0.5, 5),
         ):
             chosen = vg.select(
-                embeddings_of(one), relevance, k, method, trade_off=trade_off
+                embeddings_of(one), relevance, k, method, diversity=diversity
             )
-            rule = Rule(Ordering(method, trade_off), k)
+            rule = Rule(Ordering(method, diversity), k)
             expected = vg.metrics.f_score(chosen, wanted)
             assert found[rule][place] == pytest.approx(expected)
 

@@ -146,7 +146,7 @@ def test_a_regression_is_taken_where_it_is_the_truth(regression):
     assert regression.score(new) > 0.9
     told = " ".join(str(regression.describe()).split())
     assert "Learning a similarity did not pay here" in told
-    assert "5 rows of each group, by mmr (trade-off 0.5) on learned relevance" in told
+    assert "5 rows of each group, by mmr (diversity 0.5) on learned relevance" in told
     choices = regression.choose(new)
     assert len(choices.endings) == 30
     assert (
@@ -183,12 +183,12 @@ def test_a_file_keeps_how_rows_are_chosen(name, request, tmp_path):
     [
         ({"k": 0}, '"policy.k" is 0, not a whole number of at least 1'),
         (
-            {"ordering": {"method": "best", "trade_off": 0.5}},
+            {"ordering": {"method": "best", "diversity": 0.5}},
             "ordering.method\" is 'best', not one of",
         ),
         (
-            {"ordering": {"method": "mmr", "trade_off": "much"}},
-            "ordering.trade_off\" is 'much', not a number",
+            {"ordering": {"method": "mmr", "diversity": "much"}},
+            "ordering.diversity\" is 'much', not a number",
         ),
     ],
 )

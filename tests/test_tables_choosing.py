@@ -271,7 +271,7 @@ def test_an_error_names_the_group(groups, n_jobs, error):
 @pytest.mark.parametrize("k", [1, 2, 4])
 def test_a_method_chooses_as_select_does(groups, method, k):
     choices = choose_from_groups(
-        Listed(groups), ByMethod(method, k, trade_off=0.3, seed=7)
+        Listed(groups), ByMethod(method, k, diversity=0.3, seed=7)
     )
     assert choices.probability is None
     assert choices.endings == []
@@ -281,7 +281,7 @@ def test_a_method_chooses_as_select_does(groups, method, k):
             group.relevance,
             k=min(k, len(group)),
             method=method,
-            trade_off=0.3,
+            diversity=0.3,
             random_state=7,
         )
         expected = np.zeros(len(group), dtype=int)

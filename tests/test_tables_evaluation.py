@@ -338,7 +338,7 @@ def test_methods_are_named_by_how_many_they_choose():
     wanted = method_choosers(["dpp"], SizeLimit("wanted"), 0.2, seed=1)
     ((name, way),) = wanted.items()
     assert name == "dpp (as many as wanted)"
-    expected = vg.select(group.blocks["v"], group.relevance, k=2, trade_off=0.2)
+    expected = vg.select(group.blocks["v"], group.relevance, k=2, diversity=0.2)
     assert way(group).order.tolist() == expected.tolist()
     assert way(GROUPS[1]).order.tolist() == []
 

@@ -49,7 +49,7 @@ def same(there, home):
     [
         {},
         {"omega": 0.7, "name": "mine"},
-        {"k": 2, "methods": ("top", "mmr", "random"), "trade_off": 0.3},
+        {"k": 2, "methods": ("top", "mmr", "random"), "diversity": 0.3},
         {"methods": ("dpp",), "relevance": "popularity"},
         {"k": "wanted", "methods": ("mmr",)},
         {"budget": 200.0},

@@ -204,7 +204,7 @@ def test_mmr_does_not_depend_on_the_scale_of_relevance(seed):
     embeddings = np.eye(3)[rng.integers(0, 3, 12)]
     relevance = rng.integers(0, 3, 12) / 10.0
     orders = [
-        vg.select(embeddings, scale * relevance + shift, 12, "mmr", trade_off=0.5)
+        vg.select(embeddings, scale * relevance + shift, 12, "mmr", diversity=0.5)
         for scale in (1.0, 3.0, 0.1, 1e-9, 1e9)
         for shift in (0.0, scale)
     ]

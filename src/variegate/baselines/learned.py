@@ -3,7 +3,7 @@
 Whether an item is chosen is learned from its quality features alone, by a logistic
 regression (on standardised features) and by gradient boosting of trees; the log-odds
 are the relevance that "top", "mmr" and "dpp" of :func:`variegate.select` go by, with
-all similarity features side by side.  How many items to choose, and the trade-off of
+all similarity features side by side.  How many items to choose, and the diversity of
 "mmr" and "dpp", are those with the best mean F-score on the ground sets learned from,
 where the relevance of each is predicted by a classifier fitted to others.
 """
@@ -20,7 +20,7 @@ from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
 from variegate._typing import BoolArray, FloatArray, IntArray, SubsetLike
-from variegate.baselines.selecting import select
+from variegate.baselines.selecting import n_competing, select
 from variegate.decoding import Constraint
 from variegate.ground_set import (
     GroundSet,
@@ -38,8 +38,8 @@ Relevance: TypeAlias = Callable[[FloatArray], FloatArray]
 #: Methods that choose by a relevance, one item after the other.
 METHODS = ("top", "mmr", "dpp")
 
-#: Candidate trade-offs of "mmr" and "dpp".
-TRADE_OFFS = (0.5, 0.25, 0.75)
+#: Candidate diversities of "mmr" and "dpp".
+DIVERSITIES = (0.5, 0.25, 0.75)
 
 #: Parts of the ground sets, each predicted by a classifier fitted to the others.
 _N_FOLDS = 5
@@ -78,7 +78,7 @@ class Ordering:
     """A method of :func:`variegate.select` with its settings."""
 
     method: str
-    trade_off: float = 0.5
+    diversity: float = 0.5
     seed: int = 0
 
     def __call__(
@@ -100,7 +100,7 @@ class Ordering:
             relevance,
             len(embeddings) if k is None else k,
             self.method,
-            trade_off=self.trade_off,
+            diversity=self.diversity,
             budget=None if limit is None else limit.budget,
             costs=None if limit is None else limit.costs,
             random_state=self.seed,
@@ -117,11 +117,11 @@ def f_of_first(wanted: BoolArray, order: IntArray, largest: int) -> FloatArray:
     return np.pad(f, (0, largest - len(order)), mode="edge")
 
 
-#: Every method that follows a relevance, with every trade-off.
+#: Every method that follows a relevance, with every diversity.
 ORDERINGS = [
-    Ordering(method, trade_off)
+    Ordering(method, diversity)
     for method in METHODS
-    for trade_off in (TRADE_OFFS[:1] if method == "top" else TRADE_OFFS)
+    for diversity in (DIVERSITIES[:1] if method == "top" else DIVERSITIES)
 ]
 
 
@@ -134,11 +134,18 @@ def f_by_ordering(
 ) -> FloatArray:
     """Return the F-score of every ordering and size, from 1 to the largest.
 
-    One order is enough for all sizes.
+    One order is enough for all sizes with the same unit of relevance.
     """
     features = embeddings_of(ground_set)
-    orders = (order(features, relevance, largest, limit) for order in ORDERINGS)
-    return np.array([f_of_first(wanted, order, largest) for order in orders])
+    found = np.empty((len(ORDERINGS), largest))
+    start = 0
+    while start < largest:
+        end = min(n_competing(start + 1) // 2, largest)
+        for row, order in enumerate(ORDERINGS):
+            chosen = order(features, relevance, end, limit)
+            found[row, start:end] = f_of_first(wanted, chosen, end)[start:]
+        start = end
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,18 +154,18 @@ class Rival:
 
     The relevance is a function from the quality features (N, d) to the log-odds (N,) to
     be chosen, all equal where the labels learned from were; ``k`` is the number of
-    items to choose, and the trade-off is from 0 (relevance only) to 1 (diversity only).
+    items to choose, and diversity is from 0 (relevance only) to 1 (diversity only).
     """
 
     relevance: Relevance
     method: str
     k: int
-    trade_off: float
+    diversity: float
 
     def __call__(self, ground_set: GroundSet) -> IntArray:
         """Return ``k`` items in the order of choice, or all if there are no more."""
         relevance = self.relevance(ground_set.quality)
-        ordering = Ordering(self.method, self.trade_off)
+        ordering = Ordering(self.method, self.diversity)
         return ordering(embeddings_of(ground_set), relevance, self.k)
 
 
@@ -213,8 +220,8 @@ def learned_rivals(
         for method in METHODS:
             mine = [n for n, one in enumerate(ORDERINGS) if one.method == method]
             best, size = np.unravel_index(np.argmax(f[mine]), f[mine].shape)
-            trade_off = ORDERINGS[mine[best]].trade_off
-            rival = Rival(relevance, method, int(size) + 1, trade_off)
+            diversity = ORDERINGS[mine[best]].diversity
+            rival = Rival(relevance, method, int(size) + 1, diversity)
             rivals[f"{name} + {method}"] = rival
     return rivals
 

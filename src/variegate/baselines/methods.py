@@ -1,9 +1,9 @@
 r"""Choose items without learning, by one of seven methods.
 
 A method sees ``F``, embeddings with rows of unit length (or zero), so that
-``s_ij = f_i · f_j`` is the cosine similarity, and ``z``, the relevance less its mean
-over its standard deviation (all zeros if it is constant).  With ``t`` the trade-off and
-``Y`` the chosen items:
+``s_ij = f_i · f_j`` is the cosine similarity, and ``z``, the relevance less the largest
+one, over the range of the items that compete for the places (all zeros if it is
+constant).  With ``t`` the ``diversity`` and ``Y`` the chosen items:
 
 =================  ==================================================================
 dpp                greedy on ``(1 - t) Σ_{j ∈ Y} z_j + t log det S_Y``, the MAP of
@@ -71,7 +71,7 @@ class Items:
     F: FloatArray
     z: FloatArray
     included: IntArray
-    trade_off: float
+    diversity: float
     rng: np.random.Generator
 
     def others(self) -> IntArray:
@@ -98,7 +98,7 @@ def _random(items: Items, k: int) -> IntArray:
 
 
 def _mmr(items: Items, k: int) -> IntArray:
-    F, z, trade_off = items.F, items.z, items.trade_off
+    F, z, diversity = items.F, items.z, items.diversity
     nearest = np.full(len(F), -np.inf)
     available = np.ones(len(F), dtype=bool)
     chosen: list[int] = []
@@ -112,8 +112,8 @@ def _mmr(items: Items, k: int) -> IntArray:
         take(item)
     while len(chosen) < len(items.included) + k:
         # Rounded, so that ties do not depend on the scale of relevance.
-        score = rounded((1.0 - trade_off) * z - trade_off * nearest)
-        preferred = available & (nearest < _COPY) if trade_off > 0.0 else available
+        score = rounded((1.0 - diversity) * z - diversity * nearest)
+        preferred = available & (nearest < _COPY) if diversity > 0.0 else available
         if not preferred.any():
             preferred = available
         take(int(np.argmax(np.where(preferred, score, -np.inf))))
@@ -121,11 +121,11 @@ def _mmr(items: Items, k: int) -> IntArray:
 
 
 def _dpp(items: Items, k: int) -> IntArray:
-    if items.trade_off == 0.0:
+    if items.diversity == 0.0:
         return _top(items, k)
     F, squared = _without(items.F, items.included)
-    # A trade-off so small that the weight overflows is one of relevance alone.
-    weight = min((1.0 - items.trade_off) / items.trade_off, 1e100)
+    # A diversity so small that the weight overflows is one of relevance alone.
+    weight = min((1.0 - items.diversity) / items.diversity, 1e100)
     log_squared_quality = weight * (items.z - items.z[items.is_open()].max())
     count = min(k, F.shape[1])
     if log_squared_quality.min() > -_WIDEST_QUALITY:
@@ -183,7 +183,7 @@ def _greedy_in_logarithms(
 
 def _facility_location(items: Items, k: int) -> IntArray:
     """Greedy with lazy evaluation: gains of coverage only shrink (Minoux, 1978)."""
-    F, z, trade_off = items.F, items.z, items.trade_off
+    F, z, diversity = items.F, items.z, items.diversity
     n_items = len(F)
     if n_items > MAX_PAIRED:
         raise ValueError(
@@ -198,7 +198,7 @@ def _facility_location(items: Items, k: int) -> IntArray:
     def gain(candidates: IntArray) -> FloatArray:
         similarity = rounded(F @ F[candidates].T)
         more = np.maximum(similarity - covered[:, None], 0.0).sum(axis=0)
-        return (1.0 - trade_off) * z[candidates] + trade_off * total * rounded(
+        return (1.0 - diversity) * z[candidates] + diversity * total * rounded(
             more / n_items
         )
 
@@ -231,7 +231,7 @@ def _k_medoids(items: Items, k: int) -> IntArray:
         if cost < best_cost - 1e-12 * len(F):
             best_cost, best_labels = cost, labels
     sizes = np.bincount(best_labels, minlength=k)
-    chosen = _representatives(F, z, best_labels, k, items.trade_off)
+    chosen = _representatives(F, z, best_labels, k, items.diversity)
     return others[chosen[np.lexsort((chosen, -sizes))]]
 
 
@@ -297,7 +297,7 @@ def _assign(F: FloatArray, centres: FloatArray) -> tuple[IntArray, float]:
 
 
 def _representatives(
-    F: FloatArray, z: FloatArray, labels: IntArray, k: int, trade_off: float
+    F: FloatArray, z: FloatArray, labels: IntArray, k: int, diversity: float
 ) -> IntArray:
     """Return the best item of each cluster; among equals the more relevant."""
     chosen = np.empty(k, dtype=np.intp)
@@ -305,7 +305,7 @@ def _representatives(
         rows = F[members]
         # The mean of similarities is the similarity to the mean.
         central = rounded(rows @ rows.mean(axis=0))
-        score = (1.0 - trade_off) * z[members] + trade_off * central
+        score = (1.0 - diversity) * z[members] + diversity * central
         chosen[cluster] = members[np.lexsort((-z[members], -score))[0]]
     return chosen
 
@@ -320,7 +320,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "facility-location": _facility_location,
         "k-medoids": _k_medoids,
         # On the sphere, the least similar is the farthest.
-        "max-min": lambda items, k: _mmr(replace(items, trade_off=1.0), k),
+        "max-min": lambda items, k: _mmr(replace(items, diversity=1.0), k),
         "top": _top,
         "random": _random,
     }

@@ -22,6 +22,21 @@ _ONE_BY_ONE = ("dpp", "mmr", "max-min", "top")
 #: How many items are chosen by default.
 _DEFAULT_K = 10
 
+#: Items that compete for the places, at least.
+_LEAST_COMPETING = 20
+
+#: Items are near copies of each other from this cosine on.
+_NEAR_COPY = 0.9
+
+#: Items that are searched for near copies at a time.
+_BLOCK = 256
+
+#: Units of relevance that no diversity makes up for.
+_IRRELEVANT = 1e6
+
+#: Numbers of sparse embeddings that are made dense, at most: 800 MB.
+_MOST_NUMBERS = 1e8
+
 
 def select(
     embeddings: Any,
@@ -29,7 +44,7 @@ def select(
     k: int | None = None,
     method: str = "dpp",
     *,
-    trade_off: float = 0.5,
+    diversity: float = 0.5,
     budget: float | None = None,
     costs: Any = None,
     include: SubsetLike = (),
@@ -43,24 +58,27 @@ def select(
 
     Parameters
     ----------
-    embeddings : array of shape (N, D)
+    embeddings : array or SciPy sparse array of shape (N, D)
         One row an item; only directions matter.  A row of zeros is like nothing.
     relevance : array of shape (N,), optional
-        Any finite numbers, larger is better; shift and scale make no difference.  All
-        equal if not given.
+        Any finite numbers, larger is better; all equal if not given.  Their unit is
+        the range of the items that compete for the ``k`` places: the 20 most relevant
+        ones (40 for more than 10 places, 80 for more than 20, and so on), without near
+        copies.  So neither shift and scale nor the number of irrelevant candidates
+        makes a difference.
     k : int, optional
         How many; all, if there are no more.  By default 10, or with a budget as many
         as it has room for.
     method : str, default="dpp"
         "dpp", "mmr", "facility-location", "k-medoids", "max-min", "top" or "random".
-    trade_off : float, default=0.5
+    diversity : float, default=0.5
         From 0 (relevance only) to 1 (diversity only).  For "k-medoids" it acts within
         each cluster.  "top", "max-min" and "random" have none and ignore it.
     budget : float, optional
         The most that the chosen items may cost together, such as tokens of a prompt.
         Items are taken in the order of the method; items that do not fit are skipped.
     costs : array of shape (N,), optional
-        The cost of each item, with a budget; all 1 if not given.
+        The cost of each item, with a budget.
     include, exclude : item numbers or boolean mask, optional
         Items that are chosen in any case, and that the others are to be unlike; items
         that are never chosen.  The included count in ``k`` and in the budget.
@@ -80,7 +98,7 @@ def select(
     -----
     "dpp" can choose no more items than the embeddings have dimensions that are in use
     (the rank).  If ``k`` is larger, the most relevant of the other items follow, rows
-    of zeros last.  With ``trade_off=0`` it is "top".
+    of zeros last.  With ``diversity=0`` it is "top".
 
     "mmr" and "max-min" start at the most relevant item.  Copies of chosen items come
     after all others, in "dpp" because they add nothing, in "mmr" by a rule.
@@ -103,11 +121,16 @@ def select(
     check_choice("method", method, METHODS)
     if order not in ("importance", "number"):
         raise ValueError(f"order must be 'importance' or 'number', got {order!r}")
-    is_number = isinstance(trade_off, Real) and not isinstance(trade_off, bool)
-    if not is_number or not 0.0 <= trade_off <= 1.0:
+    is_number = isinstance(diversity, Real) and not isinstance(diversity, bool)
+    if not is_number or not 0.0 <= diversity <= 1.0:
         raise ValueError(
-            "trade_off must be a number from 0 (relevance only) to 1 (diversity only), "
-            f"got {trade_off!r}"
+            "diversity must be a number from 0 (relevance only) to 1 (diversity only), "
+            f"got {diversity!r}"
+        )
+    if isinstance(k, float) and 0.0 <= k <= 1.0:
+        raise ValueError(
+            f"k must be a number of items, got {k!r}: the knob between relevance and "
+            f"diversity is diversity={k!r}"
         )
     rng = as_generator(random_state)
     F = _unit_rows(embeddings)
@@ -115,6 +138,11 @@ def select(
     included, allowed = _in_and_out(include, exclude, len(F))
     if budget is None and costs is not None:
         raise ValueError("costs were given without a budget")
+    if budget is not None and costs is None:
+        raise ValueError(
+            f"budget={budget!r} needs costs, one for each item, such as their numbers "
+            "of words; to choose a number of items, give k"
+        )
     limit = None if budget is None else Constraint.of(len(F), None, budget, costs)
     count = _count(k, budget, len(F), included)
     if limit is not None:
@@ -122,9 +150,9 @@ def select(
     places = np.flatnonzero(allowed)
     items = Items(
         F if len(places) == len(F) else F[places],
-        _standardized(relevant[places]),
+        _in_units(relevant[places], F, places, n_competing(_expected(count, limit))),
         np.searchsorted(places, included),
-        float(trade_off),
+        float(diversity),
         rng,
     )
 
@@ -230,7 +258,20 @@ def _numbers(name: str, values: Any) -> FloatArray:
         raise ValueError(f"{name} must be an array of numbers: {error}") from None
 
 
+def _dense(embeddings: Any) -> FloatArray:
+    """Return the columns of a sparse matrix that are in use, as an array."""
+    used = embeddings[:, np.flatnonzero(np.diff(embeddings.indptr))]
+    if np.prod(used.shape, dtype=float) > _MOST_NUMBERS:
+        raise ValueError(
+            f"sparse embeddings of shape {embeddings.shape} are too large to be dense: "
+            "reduce their columns first, such as by sklearn.decomposition.TruncatedSVD"
+        )
+    return np.asarray(used.toarray(), dtype=np.float64)
+
+
 def _unit_rows(embeddings: Any) -> FloatArray:
+    if hasattr(embeddings, "tocsc"):  # without importing SciPy
+        embeddings = _dense(embeddings.tocsc())
     array = _numbers("embeddings", embeddings)
     if array.ndim != 2 or len(array) == 0:
         raise ValueError(
@@ -264,11 +305,50 @@ def _relevance(relevance: Any, n_items: int) -> FloatArray:
     return array
 
 
-def _standardized(relevance: FloatArray) -> FloatArray:
+def _expected(count: int, limit: Constraint | None) -> int:
+    """Return how many items will be chosen, at the mean cost."""
+    if limit is None:
+        return count
+    room = limit.largest_cost() / max(float(limit.costs.mean()), 1e-300)
+    return int(min(count, np.ceil(room)))
+
+
+def n_competing(k: int) -> int:
+    """Return how many items compete for ``k`` places: 20, doubled to be at least 2k.
+
+    Doubled, so that the unit of relevance is the same for most numbers of places.
+    """
+    doublings = ((2 * k - 1) // _LEAST_COMPETING).bit_length()
+    return int(_LEAST_COMPETING * 2**doublings)
+
+
+def _in_units(
+    relevance: FloatArray, F: FloatArray, places: IntArray, most: int
+) -> FloatArray:
+    """Return relevance less the largest, over the range of the competing items.
+
+    These are the most relevant items of ``places``, rows of ``F``, that are not near
+    copies of a more relevant one, ``most`` of them.
+    """
     if len(relevance) == 0 or relevance.min() == relevance.max():
-        # The mean of equal numbers need not be that number.
         return np.zeros(len(relevance))
-    array = relevance / np.abs(relevance).max()
-    array = array - array.mean()
-    array = array / np.abs(array).max()
-    return np.asarray(array / array.std())
+    relevance = relevance / np.abs(relevance).max()
+    relevance = relevance - relevance.max()
+    order = np.argsort(-relevance, kind="stable")
+    competing: list[int] = []
+    for block in np.split(order, range(_BLOCK, len(order), _BLOCK)):
+        rows = F[places[block]]
+        nearest = (rows @ F[places[competing]].T).max(axis=1, initial=-1.0)
+        is_new = nearest < _NEAR_COPY
+        while is_new.any() and len(competing) < most:
+            first = int(np.argmax(is_new))
+            competing.append(int(block[first]))
+            is_new &= rows @ rows[first] < _NEAR_COPY
+            is_new[first] = False
+        if len(competing) == most:
+            break
+    unit = -float(relevance[competing[-1]])
+    if unit == 0.0:
+        # Enough items are as relevant as the best one.
+        return np.where(relevance < 0.0, -_IRRELEVANT, 0.0)
+    return np.asarray(relevance / unit)

@@ -71,7 +71,7 @@ def _parse_k(value: str) -> int | str:
 )  # fmt: skip
 @options.BUDGET
 @options.role_option("cost", _OF_THE_FIRST)
-@options.TRADE_OFF
+@options.DIVERSITY
 @options.empty_groups(f"Treatment of groups without a chosen row.{_OF_THE_FIRST}")
 @options.role_option("label", _OF_THE_FIRST)
 @options.SEPARATOR

@@ -290,9 +290,9 @@ BUDGET = option(
     "--budget COST", "Most that the rows of a group may cost together.", POSITIVE
 )
 empty_groups = partial(option, "--empty-groups", type=table_defaults.EMPTY_GROUPS)
-TRADE_OFF = option(
-    "--trade-off T", "For untrained methods: 0 is relevance only, 1 diversity only.",
-    FRACTION, default=signature(select).parameters["trade_off"].default,
+DIVERSITY = option(
+    "--diversity T", "For untrained methods: 0 is relevance only, 1 diversity only.",
+    FRACTION, default=signature(select).parameters["diversity"].default,
 )  # fmt: skip
 
 

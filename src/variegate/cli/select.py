@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @options.BUDGET
 @options.OMEGA
-@options.TRADE_OFF
+@options.DIVERSITY
 @option("--all", 'Write all rows, with a column "selected".', name="keep_all")
 @option(
     "--drop A,B,...", "Columns to leave out of the file; * matches anything.",
@@ -138,7 +138,7 @@ def _model_selector(
             f"{' and '.join(unused)} cannot be used with --model, which knows its "
             "columns"
         )
-    del given["trade_off"]
+    del given["diversity"]
     selector = options.load_selector(path, given.pop("memory"), given.pop("n_jobs"))
     selector = selector.with_columns(group=roles.get("group"), cost=roles.get("cost"))
     seed = given.pop("seed")

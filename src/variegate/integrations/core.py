@@ -17,7 +17,7 @@ from variegate._validation import check_choice, check_count, check_number
 from variegate.baselines import METHODS, select
 
 RELEVANCES = ("score", "rank")
-_WITHOUT_DIVERSITY = ("top", "max-min", "random")  # methods without a trade-off
+_WITHOUT_DIVERSITY = ("top", "max-min", "random")  # methods without diversity
 
 #: From the text of a document to the number of its tokens.
 TokenCounter: TypeAlias = Callable[[str], int]
@@ -120,7 +120,7 @@ class ContextSelector:
         needed.
     diversity : float, optional
         For a method: from 0 (relevance only) to 1 (diversity only), 0.5 by default; the
-        ``trade_off`` of :func:`variegate.select`.
+        ``diversity`` of :func:`variegate.select`.
     omega : float, optional
         For a learned model: below 1 few documents and precise, above 1 many and
         complete.  By default that of the model.
@@ -289,7 +289,7 @@ class ContextSelector:
             np.linspace(1.0, 0.0, len(candidates)) if by_rank else candidates.scores,
             len(candidates) if k is None else k,
             self.method or "dpp",
-            trade_off=0.5 if self.diversity is None else self.diversity,
+            diversity=0.5 if self.diversity is None else self.diversity,
             budget=self.budget,
             costs=None if self.budget is None else candidates.tokens,
             random_state=0,

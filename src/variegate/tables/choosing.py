@@ -119,14 +119,14 @@ class ByMethod:
     method: str
     k: int | None = None
     budget: float | None = None
-    trade_off: float = 0.5
+    diversity: float = 0.5
     seed: int = 0
     relevance: Callable[[FloatArray], FloatArray] | None = None
     model: LargeMarginDPP | None = None
 
     def __call__(self, group: Group, k: int | None = None) -> Choice:
         """Choose from one group."""
-        order = Ordering(self.method, self.trade_off, self.seed)
+        order = Ordering(self.method, self.diversity, self.seed)
         relevance = group.relevance
         if self.relevance is not None:
             relevance = self.relevance(group.quality)

@@ -75,14 +75,14 @@ def _choose_wanted(group: Group, chooser: Chooser) -> Choice:
 
 
 def method_choosers(
-    methods: Sequence[str], limit: SizeLimit, trade_off: float, seed: int = 0
+    methods: Sequence[str], limit: SizeLimit, diversity: float, seed: int = 0
 ) -> dict[str, Chooser]:
     """Return untrained methods by names that say how many they choose."""
     for name in methods:
         check_choice("method", name, METHODS)
     return {
         f"{name} ({limit})": limit.limit_chooser(
-            ByMethod(name, limit.number, limit.budget, trade_off, seed)
+            ByMethod(name, limit.number, limit.budget, diversity, seed)
         )
         for name in methods
     }
@@ -108,7 +108,7 @@ def rival_choosers(rivals: Mapping[str, Rival], limit: SizeLimit) -> dict[str, C
     for name, rival in rivals.items():
         own = limit.with_k(rival.k)
         shown = limit if limit.budget is not None else own
-        how = (rival.method, own.number, own.budget, rival.trade_off)
+        how = (rival.method, own.number, own.budget, rival.diversity)
         chooser = ByMethod(*how, relevance=rival.relevance)
         choosers[f"{name} ({shown})"] = own.limit_chooser(chooser)
     return choosers

@@ -290,7 +290,7 @@ def _comparison_record(learned: Learned) -> dict[str, list[dict[str, Any]]]:
         how, error = standing.rule.how, standing.behind_error
         text = how if isinstance(how, str) else repr(how)
         if isinstance(how, Ordering):
-            text = f"{how.method}, trade-off {how.trade_off:g}"
+            text = f"{how.method}, diversity {how.diversity:g}"
         return {
             "name": standing.name,
             "how": text,

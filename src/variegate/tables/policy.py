@@ -21,7 +21,7 @@ _RULE: dict[str, Shape] = {
     "omega": POSITIVE,
     "k": Maybe(Number(least=1, is_whole=True)),
     "ordering": Maybe(
-        Record({"method": String(tuple(METHODS)), "trade_off": Number(least=0, most=1)})
+        Record({"method": String(tuple(METHODS)), "diversity": Number(least=0, most=1)})
     ),
 }
 #: The shape of a policy in a file, whose models stand beside it.
@@ -54,8 +54,8 @@ class Policy:
         decoder = self.family.at(self.omega).decoder
         by = decoder if isinstance(decoder, str) else type(decoder).__name__
         if self.ordering is not None:
-            trade_off = f"(trade-off {self.ordering.trade_off:g})"
-            by = f"{self.ordering.method} {trade_off} on learned relevance"
+            diversity = f"(diversity {self.ordering.diversity:g})"
+            by = f"{self.ordering.method} {diversity} on learned relevance"
         number = "as many as the model finds right"
         if self.k is not None:
             number = f"{count(self.k, 'row')} of each group"
@@ -82,9 +82,9 @@ class Policy:
         if omega is None and budget is None:
             k = self.k if k is None else k
         if self.ordering is not None and omega is None and decoder is None:
-            method, trade_off = self.ordering.method, self.ordering.trade_off
+            method, diversity = self.ordering.method, self.ordering.diversity
             relevance = model.log_quality
-            return ByMethod(method, k, budget, trade_off, seed, relevance, model)
+            return ByMethod(method, k, budget, diversity, seed, relevance, model)
         decoder = model.decoder if decoder is None else decoder
         return ByModel(model, as_decoder(decoder), k, budget, seed)
 
@@ -100,7 +100,7 @@ class Policy:
 
     def _encode_rule(self) -> dict[str, Any]:
         found = self.ordering
-        ordering = found and {"method": found.method, "trade_off": found.trade_off}
+        ordering = found and {"method": found.method, "diversity": found.diversity}
         return {"omega": self.omega, "k": self.k, "ordering": ordering}
 
     @classmethod

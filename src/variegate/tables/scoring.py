@@ -55,7 +55,7 @@ class ScoringSelector(FittedSelector):
         k: int | str | None = None,
         budget: float | None = None,
         train: Any = None,
-        trade_off: float = 0.5,
+        diversity: float = 0.5,
         omega: float | None = None,
         empty_groups: str | None = None,
         others: Mapping[str, FittedSelector] | None = None,
@@ -72,7 +72,7 @@ class ScoringSelector(FittedSelector):
         methods : sequence of str, optional
             Methods of :func:`variegate.select` to compare with, on the same groups.
             They go by the column ``relevance``, by default that of the selector or the
-            first quality column of numbers, with a ``trade_off`` from 0 (relevance
+            first quality column of numbers, with a ``diversity`` from 0 (relevance
             only) to 1 (diversity only), and choose ``k`` rows, by default the mean of
             the training groups.
         k : int or "wanted", optional
@@ -119,7 +119,7 @@ class ScoringSelector(FittedSelector):
                 "are judged one by one, without others"
             )
         methods_limit = self._default_limit(limit) if methods else limit
-        choosers = method_choosers(methods, methods_limit, trade_off)
+        choosers = method_choosers(methods, methods_limit, diversity)
         candidates = model_choosers(name, self, omega, limit)
         reading: dict[str, Any] = {"empty_groups": empty_groups, "engine": engine}
         reading["progress"] = progress
@@ -145,7 +145,7 @@ class ScoringSelector(FittedSelector):
         choosers = {one: candidates[one] for one in names} | choosers
         columns = self._required_columns(**roles, relevance=relevance)
         groups, used = _labelled_groups(self, table, columns, **reading)
-        diversity = DiversityJudge.of(self._model_at(omega))
+        alike = DiversityJudge.of(self._model_at(omega))
         with self._list_all_problems(table, columns, labels, empty_groups):
             found = judge_groups(
                 groups,
@@ -153,7 +153,7 @@ class ScoringSelector(FittedSelector):
                 choosers,
                 self.n_jobs,
                 progress,
-                diversity,
+                alike,
                 seed=self.seed_,
             )
         return replace(found, reference=f"{name} ({limit})" if limit else name)

@@ -235,7 +235,7 @@ def select_untrained(
     k: int | None = None,
     budget: float | None = None,
     *,
-    trade_off: float = 0.5,
+    diversity: float = 0.5,
     keep_all: bool = False,
     drop: Sequence[str] = (),
     out: str | Path | None = None,
@@ -254,7 +254,7 @@ def select_untrained(
     method : str, default="dpp"
     k, budget : int, float, optional
         The number of rows, or their cost together; one of the two.
-    trade_off : float, default=0.5
+    diversity : float, default=0.5
         From 0 (relevance only) to 1 (diversity only).
     seed : int, default=0
         For methods that draw at random.
@@ -270,7 +270,7 @@ def select_untrained(
     output.check(table, has_probability=False)
     progress = progress or ignore
     groups = untrained_groups(table, columns, method, memory, progress)
-    chooser = ByMethod(method, k, budget, trade_off, seed)
+    chooser = ByMethod(method, k, budget, diversity, seed)
     return output.of(X, choose_from_groups(groups, chooser, n_jobs, progress), progress)
 
 
