@@ -45,14 +45,14 @@ class Batch:
 
     @property
     def end(self) -> int:
-        """Rows of the table up to the last of these."""
+        """The number in the table of the row after the last of these."""
         return self.first + len(self)
 
     def __getitem__(self, name: str) -> Cells:
         return Cells(self.rows.column(name), name, self.is_untyped, self.row_name)
 
     def flags(self, label: str | None, labels: BoolArray | None) -> BoolArray | None:
-        """Return which rows are labelled 1: as given, or by a column, or None."""
+        """Return labels as booleans (n_rows,), given or from a column; None without."""
         if labels is None:
             return None if label is None else self[label].flags()
         if self.numbers is not None:
@@ -114,7 +114,7 @@ class Cells:
         return TableError(f"column {self.name!r} ", *problem)
 
     def no_value_error(self, empty: BoolArray) -> TableError:
-        """Return the error of cells that may not be empty."""
+        """Return the error that names the first empty cell of a column."""
         mean, indicator = Setting("missing", "mean"), Setting("missing", "indicator")
         return TableError(
             f"column {self.name!r} has no value in row {self.row(empty)}: correct it, "
@@ -147,7 +147,7 @@ class Cells:
         return np.asarray(numbers)
 
     def _parse_numbers(self) -> Any:
-        """Read text as numbers; an empty cell is none."""
+        """Parse text cells as an Arrow array of numbers; empty cells are null."""
         text = pc.utf8_trim_whitespace(self.column)
         text = pc.if_else(pc.equal(text, ""), pa.scalar(None, text.type), text)
         try:
@@ -260,7 +260,7 @@ class Cells:
         return rows
 
     def parse_texts(self, parse: Callable[[str], Any], problem: str) -> list[Any]:
-        """Return text as values, None for an empty cell; name a cell with a problem."""
+        """Parse text cells with ``parse``, None where empty; name a cell that fails."""
         found: list[Any] = []
         for place, cell in enumerate(self.column.to_pylist()):
             text = (cell or "").strip()
@@ -274,6 +274,7 @@ class Cells:
 
 
 def _parse_vector(text: str) -> list[float]:
+    """Return the numbers of a JSON list, or raise a ValueError or TypeError."""
     entries = json.loads(text)
     if not isinstance(entries, list):
         raise TypeError
@@ -281,6 +282,7 @@ def _parse_vector(text: str) -> list[float]:
 
 
 def _not_numeric_message(name: str, kind: pa.DataType) -> tuple[str | Setting, ...]:
+    """Return a message that names the remedy for a column without numbers."""
     if is_text(kind):
         return (
             "holds text, not numbers: if its values are names of kinds, say so: ",

@@ -89,6 +89,7 @@ class ByModel:
         return Choice(candidates[order], probability, ending)
 
     def _choose(self, ground_set: GroundSet, k: int | None) -> Choice:
+        """Decode one ground set; return its items, best first, and all marginals."""
         ensemble = self.model.ensemble(ground_set)
         k = None if k is None else min(k, len(ground_set))
         limit = budget_constraint(self.budget, ground_set.costs)
@@ -184,7 +185,7 @@ class Choices:
     unknown_levels: Mapping[str, int] = field(default_factory=dict)
 
     def slice_rows(self, first: int, end: int) -> Choices:
-        """Return the choices of some rows, without the groups that they are of."""
+        """Return the arrays of rows ``first`` to ``end``, without names of groups."""
         known = None if self.probability is None else self.probability[first:end]
         return Choices(self.selected[first:end], self.rank[first:end], known)
 
@@ -204,7 +205,7 @@ def choose_from_groups(
 def collect_choices(
     parts: Iterable[Iterable[tuple[Group, Choice]]], n_rows: int, first_row: int = 0
 ) -> Choices:
-    """Return the choices from rows of a table, those from ``first_row`` on."""
+    """Merge choices of groups into arrays over ``n_rows`` rows from ``first_row``."""
     rank: IntArray = np.zeros(n_rows, dtype=np.int32)
     # A file without rows has all columns of the others.
     probability: FloatArray | None = None if n_rows else np.zeros(0)
@@ -227,7 +228,7 @@ def collect_choices(
 def choose_in_partition(
     groups: Iterable[Group], chooser: Chooser, n_jobs: int | None
 ) -> list[tuple[Group, Choice]]:
-    """Choose from the groups of a partition; they come back without features."""
+    """Choose from the groups of a partition; return them without their features."""
     nothing = np.zeros((0, 0))
     return [
         (replace(group, quality=nothing, blocks={}), choice)

@@ -104,7 +104,7 @@ class Columns:
             raise TableError(f"{path}: {error}") from None
 
     def with_roles(self, given: Mapping[str, Any]) -> Self:
-        """Return the columns with others in the roles that are given and not None."""
+        """Return a copy in which every role given, and not None, is replaced."""
         given = {name: value for name, value in given.items() if value is not None}
         return type(self).of(**vars(self) | given)
 
@@ -180,7 +180,7 @@ class Columns:
 
 
 def _format_vectors(vectors: Mapping[str, Any]) -> list[Any]:
-    """Return vectors that are given as a dictionary in the form of names."""
+    """Return ``{name: pattern}`` vectors as entries ``"name=pattern"``."""
     found: list[Any] = []
     for name, patterns in vectors.items():
         several = [patterns] if isinstance(patterns, str) else patterns
@@ -191,7 +191,7 @@ def _format_vectors(vectors: Mapping[str, Any]) -> list[Any]:
 
 
 def _check_derived(name: str, value: Any) -> dict[str, Any]:
-    """Return vectors or ages of a file, or refuse them."""
+    """Return the ``vectors`` or ``ages`` read from a file, or refuse them."""
     if not isinstance(value, Mapping):
         raise TableError(f"{name} must be a dictionary, got {value!r}")
     if name == "vectors":
@@ -228,6 +228,7 @@ def missing_label_error() -> TableError:
 
 
 def _list_columns(names: Sequence[str], most: int = 30) -> str:
+    """Join names with commas, at most ``most`` of them, for a message."""
     names = abbreviate_runs(names)
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

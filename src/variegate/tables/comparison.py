@@ -66,18 +66,19 @@ class SizeLimit:
         return None if isinstance(self.k, str) else self.k
 
     def limit_chooser(self, chooser: Chooser) -> Chooser:
-        """Return a chooser of ``number`` rows, or of as many as are wanted."""
+        """Limit a chooser to ``number`` rows, or to the number labelled 1."""
         return partial(_choose_wanted, chooser=chooser) if self.k == WANTED else chooser
 
 
 def _choose_wanted(group: Group, chooser: Chooser) -> Choice:
+    """Choose as many rows as are labelled 1 in the group."""
     return chooser(group, len(group.wanted()))
 
 
 def method_choosers(
     methods: Sequence[str], limit: SizeLimit, diversity: float, seed: int = 0
 ) -> dict[str, Chooser]:
-    """Return untrained methods by names that say how many they choose."""
+    """Return untrained methods by name; the name says how many rows each chooses."""
     for name in methods:
         check_choice("method", name, METHODS)
     return {
@@ -140,12 +141,13 @@ def learn_rivals(
 def memoize_choices(
     groups: Iterable[Group], choosers: Choosers, n_jobs: int | None
 ) -> dict[str, Chooser]:
-    """Choose from groups, and return choosers that give back these choices.
+    """Choose from groups once; return choosers that look these choices up.
 
     For groups of the same numbers, whose features may be others.
     """
 
     def choose_with_all(group: Group) -> list[Choice]:
+        """Return the choice of every chooser from one group."""
         found = (chooser(group) for chooser in choosers.values())
         # Without the probabilities, which take the room of all rows.
         return [choice._replace(probability=None) for choice in found]

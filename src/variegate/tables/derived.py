@@ -135,6 +135,7 @@ class Derivation:
         return replace(batch, rows=pa.RecordBatch.from_arrays(arrays, list(names)))
 
     def _column_array(self, name: str, batch: Batch) -> Any:
+        """Compute an age or a vector column; return other columns as they are."""
         if name in self._ages:
             source, last = self._ages[name]
             return pa.array(last - parse_days(batch[source]), from_pandas=True)
@@ -148,6 +149,7 @@ class Derivation:
 
 
 def _vector_type(parts: Sequence[str], schema: pa.Schema) -> pa.DataType:
+    """Return a list type, of single precision if all ``parts`` are."""
     kinds = {schema.field(part).type for part in parts}
     number = pa.float32() if kinds == {pa.float32()} else pa.float64()
     return pa.list_(number, len(parts))
@@ -189,6 +191,7 @@ def derive(
 def _resolve_vector(
     entry: str, part: str, columns: Columns, names: Sequence[str]
 ) -> tuple[str, tuple[str, ...]]:
+    """Parse ``name=pattern``; return the name and the columns of the vector."""
     name, _, pattern = entry.partition("=")
     name, pattern = name.strip(), pattern.strip()
     if not name or not pattern:

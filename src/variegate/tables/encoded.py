@@ -183,6 +183,7 @@ class GroupReader:
         return known
 
     def _encode(self, partition: GroupPartition) -> EncodedRows:
+        """Read the columns of a partition and encode them."""
         columns, encoding = self.rows.columns, self.encoding
         label = columns.label if self.labels is None else None
         parts = (columns.group, label, columns.item, columns.cost, columns.relevance)
@@ -237,7 +238,7 @@ def check_items_and_costs(
 
 
 def _feature_dtype(block: Sequence[Any]) -> str:
-    """Return the type that features of a block are kept in.
+    """Return the dtype of the features of a block.
 
     Directions are at most 1; other numbers may be larger than those learned from.
     """
@@ -258,6 +259,7 @@ def read_costs(cells: Cells) -> FloatArray:
 
 
 def _check_no_missing(numbers: FloatArray, cells: Cells, part: str) -> FloatArray:
+    """Return the numbers, or refuse NaN, an empty cell in this role."""
     bad = np.isnan(numbers)
     if bad.any():
         raise TableError(
@@ -271,6 +273,7 @@ def _check_unique(
     batch: Batch, item: str, numbers: IntArray, index: GroupIndex
 ) -> None:
     # Hashes of text, as those of the numbers -1 and -2 are equal.
+    """Refuse an item that is in its group twice."""
     keys = np.array([hash(repr(key)) for key in batch[item].keys().to_pylist()])
     order = np.lexsort((keys, numbers))
     same = (np.diff(keys[order]) == 0) & (np.diff(numbers[order]) == 0)

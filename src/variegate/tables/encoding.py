@@ -106,6 +106,7 @@ class FeatureColumn:
         return np.asarray(values, dtype=np.float64)
 
     def _one_hot(self, text: Any) -> tuple[FloatArray, BoolArray]:
+        """Return indicators (n_rows, n_levels), and which cells are empty."""
         codes = pc.index_in(text, value_set=pa.array(self.levels, pa.string()))
         codes = codes.fill_null(-1).to_numpy(zero_copy_only=False)
         values = np.zeros((len(codes), len(self.levels)))
@@ -210,6 +211,7 @@ class _Moments:
         )
 
     def mean_and_scale(self) -> tuple[FloatArray, FloatArray]:
+        """Return mean and standard deviation by column, the latter 1 if constant."""
         spread = np.sqrt(self.squares / np.maximum(self.count, 1))
         # A constant column says nothing, however its mean was rounded.
         is_constant = spread <= 1e-12 * np.abs(self.mean)
@@ -341,6 +343,7 @@ class ColumnStatistics:
         return Encoding(quality, blocks, self.columns.missing)
 
     def _feature_column(self, name: str, part: str) -> FeatureColumn:
+        """Return how a column is encoded in the role ``part``."""
         found, kind = self._found[name], self._kind(name, part)
         if kind == "direction":
             assert found.size is not None
@@ -362,6 +365,7 @@ class ColumnStatistics:
 
 
 def _too_many_levels_error(name: str, levels: Collection[str]) -> TableError | None:
+    """Return the error of a category with too many levels, or None."""
     if len(levels) <= MAX_LEVELS:
         return None
     return TableError(
@@ -371,6 +375,7 @@ def _too_many_levels_error(name: str, levels: Collection[str]) -> TableError | N
 
 
 def _holds_vectors(column: Any) -> bool:
+    """Tell whether the first cell of a text column is a JSON list."""
     if not is_text(column.type):
         return False
     cells = (cell for cell in column.to_pylist() if cell and cell.strip())

@@ -73,6 +73,7 @@ def explain_read_error(path: Path, file_format: str, error: BaseException) -> st
 
 def _explain_json_error(path: Path, said: str) -> str:
     # The reader counts rows from where it began a block, which is of no use.
+    """Return the problem of a JSON-lines file from the message of Arrow."""
     said = said.removeprefix("JSON parse error: ").split(" in row ")[0]
     if "specified twice" in said:
         return f"{path}: {said}; rename one of them"

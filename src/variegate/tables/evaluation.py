@@ -205,6 +205,7 @@ class Evaluation:
 def _mean_intervals(
     rows: Mapping[str, FloatArray], seed: int
 ) -> dict[str, dict[str, Interval]]:
+    """Return the mean of every column of scores, with a bootstrap interval."""
     ratios = {
         name: {
             score: (column, np.ones(len(table)))
@@ -218,7 +219,7 @@ def _mean_intervals(
 def _ratio_intervals(
     named: Mapping[str, Mapping[str, tuple[Any, Any]]], seed: int
 ) -> dict[str, dict[str, Interval]]:
-    """Return ratios of sums over groups; both sums are of the same samples."""
+    """Return ratios of two sums over groups, with bootstrap intervals."""
     pairs = [pair for scores in named.values() for pair in scores.values()]
     if not pairs:
         return {}
@@ -236,7 +237,7 @@ def _ratio_intervals(
 
 
 def _bootstrap_interval(found: FloatArray) -> Interval:
-    """Return the first number with what 95 % of the others are between."""
+    """Return the first number with the central 95 % of the bootstrap samples."""
     if np.isnan(found[0]):
         return Interval(*[float("nan")] * 3)
     # A sample may hold no row that counts.
@@ -289,6 +290,7 @@ def evaluate_choosers(
     """
 
     def judge_group(group: Group) -> tuple[Any, ...]:
+        """Return scores, counts, diversity and endings of every chooser."""
         wanted = group.wanted()  # refuses groups without labels before the work
         choices = [chooser(group) for chooser in choosers.values()]
         orders = [*(choice.order for choice in choices), wanted]
@@ -318,7 +320,7 @@ def evaluate_choosers(
 def _split_by_chooser(
     names: Iterable[str], rows: Sequence[Any]
 ) -> dict[str, FloatArray]:
-    """Return numbers (groups, choosers, columns) by choosers."""
+    """Split an array (groups, choosers, columns) into one array per chooser."""
     if not rows[0]:
         return {}
     table = np.array(rows, dtype=np.float64)
@@ -368,6 +370,7 @@ def _mean_cosine(F: FloatArray) -> float:
 
 
 def _count_near_copies(F: FloatArray) -> int:
+    """Count rows with a cosine above ``NEAR_COPY`` to another of ``F`` (N, p)."""
     n_copies = 0
     for first in range(0, len(F), _CHUNK):
         S = F[first : first + _CHUNK] @ F.T

@@ -172,6 +172,7 @@ class FittedSelector(Application):
         k: int | None = None,
         budget: float | None = None,
     ) -> Chooser:
+        """Check the limits, and return the chooser of the policy for them."""
         if k is not None:
             check_count("k", k)
         if budget is not None:
@@ -230,6 +231,7 @@ class FittedSelector(Application):
     def _required_columns(
         self, use_labels: bool, use_costs: bool, relevance: str | None = None
     ) -> Columns:
+        """Return the roles that a table needs for this call, without the others."""
         if use_costs and self.columns_.cost is None:
             raise TableError(
                 "a budget needs a column of costs: name it with ", Setting("cost")
@@ -347,6 +349,7 @@ def refuse_network(model: DPPEstimator, attribute: str) -> None:
 
 
 def _no_weights_message(model: DPPEstimator, attribute: str) -> str:
+    """Return the message for an attribute that networks lack."""
     return (
         f"a {type(model).__name__} has no weights of features: {attribute} is for "
         "models of a LargeMarginDPP. Its networks are model_.network_"

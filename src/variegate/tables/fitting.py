@@ -144,11 +144,13 @@ class SelectorFit:
         selector.training_ = record
 
     def _train(self, groups: Groups, numbers: IntArray) -> Learned:
+        """Train networks or a family of DPPs on some groups."""
         if is_network(self.selector.estimator):
             return _train_network(self.selector, groups, numbers, self.progress)
         return train(self.selector, groups, numbers, self.progress, self.store)
 
     def _resolve_columns(self) -> Columns:
+        """Return the roles of columns, with derived columns and patterns resolved."""
         table = self.table
         wanted = requested_columns(self.selector, table.schema.names, self.y)
         wanted = derive(table.schema, wanted, self._newest_date)
@@ -175,10 +177,13 @@ class SelectorFit:
         return self.store.remember(f"{step} {fit}", make)
 
     def _draw_seed(self) -> bytes:
+        """Draw the seed of the fit from ``random_state``, as text."""
         rng = as_generator(self.selector.random_state)
         return str(rng.integers(2**31)).encode()
 
     def _newest_date(self, name: str) -> str:
+        """Return the newest date of a column as text, remembered for a resumed run."""
+
         def make() -> bytes:
             work = partial(newest_day, name=name)
             engine = Serial() if self.engine is None else self.engine
@@ -187,6 +192,7 @@ class SelectorFit:
         return newest(float(self._remember(f"newest {name}", make)), name)
 
     def _learn_encoding(self, found: Survey, numbers: IntArray) -> Encoding:
+        """Learn the encoding from some groups, or read it from the checkpoint."""
         self.progress("looking at columns", 0, 0)
 
         def make() -> bytes:
@@ -321,6 +327,7 @@ def check_parameters(selector: TableSelector) -> None:
 
 
 def _check_network_settings(selector: TableSelector, estimator: Any) -> None:
+    """Refuse settings that have no meaning for networks."""
     name = type(estimator).__name__
     if selector.kernel is not None:
         raise ValueError(

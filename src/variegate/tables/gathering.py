@@ -266,6 +266,7 @@ class GatherPlan:
 
 
 def _check_output_folder(folder: Path, out: Path, replace: bool) -> None:
+    """Refuse a folder that overlaps the input, or holds anything but tables."""
     source, target = folder.resolve(), out.resolve()
     if source == target or source in target.parents or target in source.parents:
         raise TableError(f"{out} and {folder} overlap: name another folder to write")
@@ -287,6 +288,7 @@ def _check_output_folder(folder: Path, out: Path, replace: bool) -> None:
 
 
 def _count_rows(file: TableFile) -> int:
+    """Return the number of rows, read if the file does not say it."""
     first = file.schema.names[:1]
     known = file.n_rows
     return sum(b.num_rows for b in file.batches(first)) if known is None else known
@@ -316,6 +318,7 @@ def _run_gather_steps(
     rows, reader = rows_of(table), RowReader(table.schema, Columns(group=plan.group))
 
     def count() -> bytes:
+        """Count the rows and groups of all files, as bytes for the store."""
         told = partial(progress, "reading")
         found = engine.map(partial(scan_groups, reader=reader), rows, told)
         return Counts.of(list(found), False).to_bytes()
@@ -353,6 +356,7 @@ def _run_gather_steps(
 def _deal_out_file(
     item: tuple[int, Deal], plan: GatherPlan, reader: RowReader, bounds: IntArray
 ) -> tuple[int]:
+    """Deal the rows of one file out to buckets; write the index of its slices."""
     pieces = deal_out(item, reader, plan.schema, bounds, plan.dealt, plan.memory)
     content = arrays_to_bytes(path=pieces.path, slices=pieces.slices)
     write_atomic(plan.index_path(item[0]), content)

@@ -186,6 +186,7 @@ def _apply_to_partition(
 def _read_texts(
     item: tuple[Rows, int, IntArray], reader: RowReader, show: tuple[str, ...]
 ) -> dict[int, tuple[str, ...]]:
+    """Return the cells to show of some rows of one source, by row number."""
     source, start, rows = item
     found: dict[int, tuple[str, ...]] = {}
     for batch in reader.batches([source], *show):

@@ -114,6 +114,7 @@ def kinds_record(
         names |= dict.fromkeys(group.rows.tolist(), abbreviate_value(group.name))
 
     def row_record(row: int) -> dict[str, Any]:
+        """Return the number of a row from 1, its group and its item."""
         item = items[row][0] if items else None
         return {"row": row + 1, "group": names.get(row), "item": item}
 
@@ -167,7 +168,7 @@ class _Sample(NamedTuple):
 
     @property
     def effective_count(self) -> float:
-        """The exponential of the entropy of the shares: equal ones are all counted."""
+        """The effective number of kinds, the exponential of their entropy."""
         shares = self.shares[self.shares > 0.0]
         return float(np.exp(-(shares * np.log(shares)).sum()))
 
@@ -184,6 +185,7 @@ class _Sample(NamedTuple):
         ]
 
     def _typical_rows_of(self, k: int, places: IntArray) -> list[int]:
+        """Return the distinct rows of kind ``k`` nearest to its weighted mean."""
         weights = self.p[:, k]
         mean = weights @ self.features / max(float(weights.sum()), 1e-300)
         far = np.linalg.norm(self.features[places] - mean, axis=1)

@@ -208,11 +208,13 @@ def decode_encoding(section: Mapping[str, Any], missing: str) -> Encoding:
 
 
 def _encode_column(column: FeatureColumn) -> dict[str, Any]:
+    """Return a feature column as plain values."""
     numbers = {"mean": column.mean.tolist(), "scale": column.scale.tolist()}
     return asdict(column) | numbers | {"levels": list(column.levels)}
 
 
 def _decode_column(section: Mapping[str, Any]) -> FeatureColumn:
+    """Return the feature column of a section, or refuse a contradictory one."""
     kind, name = section["kind"], section["name"]
     mean, scale = (np.array(section[k], dtype=np.float64) for k in ("mean", "scale"))
     if section["has_indicator"] and kind == "direction":
@@ -282,11 +284,13 @@ def training_record(
 
 
 def _comparison_record(learned: Learned) -> dict[str, list[dict[str, Any]]]:
+    """Return the standings of all candidates as plain values."""
     winner = learned.winner
     if winner is None or not winner.standings:
         return {}
 
     def standing_record(standing: Standing) -> dict[str, Any]:
+        """Return the rule and scores of one candidate as plain values."""
         how, error = standing.rule.how, standing.behind_error
         text = how if isinstance(how, str) else repr(how)
         if isinstance(how, Ordering):
@@ -308,6 +312,7 @@ def _comparison_record(learned: Learned) -> dict[str, list[dict[str, Any]]]:
 
 
 def _size_range(counts: IntArray) -> dict[str, float]:
+    """Return the mean, smallest and largest count."""
     return {
         "mean": float(counts.mean()),
         "smallest": int(counts.min()),
@@ -316,6 +321,7 @@ def _size_range(counts: IntArray) -> dict[str, float]:
 
 
 def _history_record(learned: Learned) -> dict[str, list[Any]]:
+    """Return objective and gradient by iteration, thinned to ``_MAX_STEPS``."""
     family = learned.policy.family
     steps = family.at(order_outwards(family.omegas)[0]).history_  # of the first fit
     keep = np.unique(np.linspace(0, len(steps) - 1, _MAX_STEPS).astype(int))
@@ -325,6 +331,7 @@ def _history_record(learned: Learned) -> dict[str, list[Any]]:
 
 
 def _encode_path(path: OmegaPath) -> dict[str, Any]:
+    """Return the path over omega as plain values."""
     return {
         "lam": path.lam,
         "chosen": path.chosen,

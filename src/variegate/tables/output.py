@@ -83,6 +83,7 @@ class Output:
         return pa.schema([*kept, *added], table.schema.metadata)
 
     def _kept_columns(self, names: Sequence[str]) -> list[str]:
+        """Return the names of columns that are not dropped."""
         dropped = match_columns(self.drop, names, "what is dropped")
         return [name for name in names if name not in dropped]
 
@@ -100,6 +101,7 @@ class Output:
         return columns
 
     def _select_in_frame(self, frame: Any, choices: Choices) -> Any:
+        """Return the chosen rows of a frame or table, with the added columns."""
         import narwhals.stable.v2 as nw
 
         if isinstance(frame, MemoryTable):
@@ -120,6 +122,7 @@ class Output:
     def _write_rows(
         self, table: Table, choices: Choices, path: str | Path, progress: Progress
     ) -> None:
+        """Write the chosen rows to a file, batch by batch."""
         schema = self._output_schema(table, choices.probability is not None)
         first = 0
         with table_writer(path, schema) as write:
@@ -192,6 +195,7 @@ class Manifest:
             self._store.close()
 
     def _read_entries(self) -> None:
+        """Read the entries of the store into the attributes."""
         store = self._open_store()
         stored = {key: json.loads(store.get(key) or "{}") for key in store.keys()}  # noqa: SIM118
         inputs = stored.pop(_INPUTS, {})
@@ -204,6 +208,7 @@ class Manifest:
         }
 
     def _open_store(self) -> RunStore:
+        """Return the store of this run, opened at first use."""
         if self._store is not None:
             return self._store
         try:
@@ -272,4 +277,5 @@ class Manifest:
         self._put_entry(name, entry)
 
     def _put_entry(self, key: str, value: Mapping[str, Any]) -> None:
+        """Store a value as JSON."""
         self._open_store().put(key, json.dumps(value, default=as_plain_value).encode())

@@ -178,6 +178,7 @@ class Counts(NamedTuple):
 def _combine_read_errors(
     unread: Sequence[UnreadablePartitionError], is_any: bool
 ) -> UnreadablePartitionError:
+    """Return one error that names the first unreadable files."""
     first, *rest = unread
     problem = first.problem
     if rest:

@@ -89,6 +89,7 @@ class Inspection:
         return TableError.of(found, self._settings_to_change() if is_solved else ())
 
     def _settings_to_change(self) -> list[Setting]:
+        """Return the settings whose values changed while problems were solved."""
         found = []
         for part in (*_SINGLE, *_LISTS, "missing"):
             value = getattr(self.mended, part)
@@ -99,13 +100,13 @@ class Inspection:
         return found
 
     def note_with_remedy(self, error: RefusalError, **parts: Any) -> None:
-        """Note a problem, and the columns that remedy it, if there are any."""
+        """Record a problem, and go on with the roles ``parts`` that solve it."""
         fixes = [Setting(n, v, left_out=v is None) for n, v in parts.items()]
         self.problems.append(TableError(*error.parts, fixes=fixes))
         self.mended = replace(self.mended, **parts)
 
     def _ignore_names(self, part: str, value: Any) -> None:
-        """Go on without names that cannot be mended."""
+        """Replace a role whose names cannot be corrected by ``value``."""
         self.mended = replace(self.mended, **{part: value})
 
     # Names ------------------------------------------------------------------------
@@ -138,6 +139,7 @@ class Inspection:
                 )
 
     def _check_column_name(self, part: str, before: str = "") -> None:
+        """Note a single column that the table lacks, and the most similar name."""
         name, names = getattr(self.given, part), self.table.schema.names
         if name is None or name in names:
             return
@@ -152,6 +154,7 @@ class Inspection:
                 self._ignore_names(part, None)
 
     def _check_feature_entry(self, entry: str, part: str) -> None:
+        """Note an entry of a list of features that the table cannot resolve."""
         names, taken = self.table.schema.names, self.mended.excluded_from_features()
         alone = replace(self.mended, **_NOTHING | {part: (entry,)}, relevance=None)
         rest = tuple(n for n in getattr(self.mended, part) if n != entry)
@@ -186,6 +189,7 @@ class Inspection:
         return found
 
     def _first_cells(self, name: str) -> Cells | None:
+        """Return the cells of a column in the first batch, None without rows."""
         for rows in rows_of(self.table):
             for batch in rows.batches([name]):
                 return batch[name]
@@ -221,7 +225,7 @@ class Inspection:
 
     @contextmanager
     def _note_refusals(self) -> Iterator[None]:
-        """Note a refusal, and go on with its remedy."""
+        """Record a refusal that the block raises, and go on with its remedy."""
         try:
             yield
         except TableError as error:
@@ -229,6 +233,7 @@ class Inspection:
                 self._note_error(problem)
 
     def _note_error(self, error: RefusalError) -> None:
+        """Record an error once; go on with the settings that it proposes."""
         if str(error) in map(str, self.problems):
             return
         fixes = {setting.name: setting.value for setting in error.fixes}
@@ -273,6 +278,7 @@ class Inspection:
         self._note_feature_problems(statistics)
 
     def _note_feature_problems(self, statistics: ColumnStatistics) -> None:
+        """Note the problem of every feature column, with a role that solves it."""
         for name, error in statistics.problems.items():
             remedy = {} if self.of_model or error.fixes else self._suggest_role(name)
             if remedy and str(error) not in map(str, self.problems):
@@ -300,6 +306,7 @@ class Inspection:
 
 
 def _holds_dates(cells: Cells) -> bool:
+    """Tell whether a column has dates, or text with some ISO 8601 dates."""
     kind = cells.column.type
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         return True

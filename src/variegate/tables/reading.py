@@ -155,6 +155,7 @@ class TableFile:
     def _rows_within(
         self, names: list[str], first: int, end: int
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Yield slices of batches in ``[first, end)``, with their first row numbers."""
         schema = pa.schema(
             [self.schema.field(name) for name in names], self.schema.metadata
         )
@@ -185,6 +186,7 @@ class TableFile:
     # What is wrong -----------------------------------------------------------------
 
     def _check_exists(self) -> None:
+        """Refuse a folder, a missing or empty file, and one with a wrong suffix."""
         if self.path.is_dir():
             raise TableFileError(f"{self.path} is a folder; name a file in it")
         try:
@@ -204,6 +206,7 @@ class TableFile:
                 )
 
     def _check_separator(self) -> None:
+        """Refuse a separator of a format other than CSV, or not of one character."""
         separator = self.separator
         if separator is None:
             return
@@ -218,6 +221,7 @@ class TableFile:
 
     @contextmanager
     def _name_file_in_errors(self) -> Iterator[None]:
+        """Translate errors of Arrow and the system into ``TableFileError``."""
         try:
             yield
         except TableFileError:
@@ -240,6 +244,7 @@ class TableFile:
         )
 
     def _parquet_schema(self) -> pa.Schema:
+        """Read the schema, and set ``n_rows``."""
         with self._open_parquet() as file:
             self.n_rows = file.metadata.num_rows
             return file.schema_arrow
@@ -265,10 +270,12 @@ class TableFile:
 
     @property
     def _delimiter(self) -> str:
+        """The separator, or the default of the suffix."""
         by_suffix = "\t" if self.path.suffix.lower() == ".tsv" else ","
         return self.separator or by_suffix
 
     def _csv_schema(self) -> pa.Schema:
+        """Read the header; every column is text."""
         names: list[str] = []
         with self.path.open(encoding="utf-8-sig", newline="") as file:
             try:
@@ -305,6 +312,7 @@ class TableFile:
     # JSON lines --------------------------------------------------------------------
 
     def _jsonl_schema(self) -> pa.Schema:
+        """Infer the schema from the first bytes, with times as text."""
         with self.path.open("rb") as file:
             head = file.read(_HEAD_BYTES)
         if len(head) == _HEAD_BYTES:
@@ -330,6 +338,7 @@ class TableFile:
     # Arrow -------------------------------------------------------------------------
 
     def _arrow_schema(self) -> pa.Schema:
+        """Read the schema and, where the file has it, ``n_rows``."""
         reader = _open_arrow(self._mapping())
         if hasattr(reader, "count_rows"):  # of files, in newer versions of Arrow
             self.n_rows = reader.count_rows()

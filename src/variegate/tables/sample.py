@@ -166,6 +166,7 @@ def _draw_columns(
 
 
 def _standardize(values: FloatArray) -> FloatArray:
+    """Return values with mean 0 and standard deviation 1, over all entries."""
     spread = float(values.std())
     return np.asarray((values - values.mean()) / (spread if spread > 0.0 else 1.0))
 
@@ -213,6 +214,7 @@ def _draw_embeddings(
 
 
 def _draw_directions(rng: np.random.Generator, size: tuple[int, int, int]) -> Any:
+    """Draw Gaussian vectors (groups, vectors, dimensions) of about unit length."""
     return rng.standard_normal(size, dtype=np.float32) / np.float32(np.sqrt(size[2]))
 
 
@@ -281,6 +283,7 @@ def _group_slices(n_groups: int, numbers: int) -> list[slice]:
 
 
 def _build_table(columns: dict[str, Any]) -> pa.Table:
+    """Return columns (groups, items) as one Arrow table of rows."""
     import pyarrow as pa
 
     n_groups, n_items = columns["score"].shape
@@ -300,5 +303,6 @@ def _build_table(columns: dict[str, Any]) -> pa.Table:
 
 
 def _number_names(letter: str, count: int, width: int) -> list[str]:
+    """Return names such as "q0001", numbered from 1."""
     width = max(width, len(str(count)))
     return [f"{letter}{number:0{width}d}" for number in range(1, count + 1)]

@@ -161,6 +161,7 @@ class ScoringSelector(FittedSelector):
     def _learn_rivals(
         self, train: Any, budget: float | None, reading: Mapping[str, Any]
     ) -> dict[str, Rival]:
+        """Learn rivals of the model from a labelled table."""
         X, y = train if isinstance(train, tuple) else (train, None)
         columns = self._required_columns(y is None, budget is not None)
         try:

@@ -65,7 +65,7 @@ class BucketSlices:
         return int(self.slices["rows"].sum())
 
     def of(self, first: int, end: int) -> BucketSlices:
-        """Return the slices of some buckets."""
+        """Return the slices of buckets ``first`` to ``end``."""
         buckets = self.slices["bucket"]
         wanted = (buckets >= first) & (buckets < end)
         return BucketSlices(self.path, self.slices[wanted])
@@ -167,6 +167,7 @@ def reorder_rows(
 
 
 def _concat_arrays(parts: list[Any], column: pa.Field) -> Any:
+    """Concatenate Arrow arrays of one column, or explain why they do not fit."""
     if len(parts) == 1:
         return parts[0]
     try:
@@ -274,6 +275,7 @@ class ShuffledTable:
 
 
 def _remove_folder(folder: Path) -> None:
+    """Delete the files of a folder, and the folder if it is then empty."""
     for path in folder.glob("*"):
         path.unlink(missing_ok=True)
     with suppress(OSError):

@@ -203,7 +203,7 @@ def hold_in_memory(
     memory: int,
     told: Callable[[int], object],
 ) -> tuple[Table, list[int] | None]:
-    """Return some columns of a table in memory, and its numbers of rows by file.
+    """Read some columns into memory; return the table and the row count of each file.
 
     Where they do not fit, return the table itself, and None.
     """

@@ -130,6 +130,7 @@ def is_tuned(selector: TableSelector) -> bool:
 
 
 def _has_target(selector: TableSelector) -> bool:
+    """Tell whether a precision or a recall is aimed at."""
     return (selector.target_precision, selector.target_recall) != (None, None)
 
 
@@ -284,6 +285,7 @@ class _Training:
     def _fit_policy(
         self, winner: Winner, omegas: Sequence[float], omega: float, *data: Any
     ) -> Policy:
+        """Fit the winner for every omega, and return its policy."""
         estimator, how = winner.contender.model, winner.rule.how
         n_steps = estimator.max_iter
         total, n_fitted = n_steps * len(set(omegas)), 0
@@ -314,6 +316,7 @@ class _Training:
         return Policy(family, omega, winner.rule.k, ordering)
 
     def _pairwise_bytes(self, numbers: IntArray) -> int:
+        """Estimate the bytes of features and pairwise similarities of some groups."""
         sizes = self.groups.survey.sizes[numbers].astype(np.float64)
         features = sizes.sum() * self.groups.encoding.width
         # Squared distances, two chains of Gaussians, and the linear part: triangles.

@@ -123,6 +123,7 @@ class _ParquetWriter(_Writer):
         self._clear_waiting()
 
     def _clear_waiting(self) -> None:
+        """Empty the list of batches that wait for a row group."""
         self._waiting: list[pa.RecordBatch] = []
         self._n_rows = self._n_bytes = 0
 
@@ -136,6 +137,7 @@ class _ParquetWriter(_Writer):
                 self._write_group()
 
     def _write_group(self) -> None:
+        """Write all waiting batches as one row group."""
         if self._n_rows:
             table = pa.Table.from_batches(self._waiting, self._schema)
             self._writer.write_table(table, row_group_size=self._n_rows)
@@ -225,6 +227,7 @@ _WRITERS: dict[str, Callable[[BinaryIO, pa.Schema, Path], _Writer]] = {
 
 
 def _fits_csv_cell(kind: pa.DataType) -> bool:
+    """Tell whether values of a type can be cells of CSV."""
     if pa.types.is_dictionary(kind):
         return _fits_csv_cell(kind.value_type)
     known = (_is_written_as_text, is_number, is_text, pa.types.is_null)
@@ -232,6 +235,7 @@ def _fits_csv_cell(kind: pa.DataType) -> bool:
 
 
 def _fits_json(kind: pa.DataType) -> bool:
+    """Tell whether values of a type can be written as JSON."""
     if pa.types.is_dictionary(kind) or is_list(kind):
         return _fits_json(kind.value_type)
     if pa.types.is_struct(kind):
@@ -241,11 +245,13 @@ def _fits_json(kind: pa.DataType) -> bool:
 
 
 def _is_written_as_text(kind: pa.DataType) -> bool:
+    """Tell whether a type is a decimal, a date or a time."""
     t = pa.types
     return any(f(kind) for f in (t.is_decimal, t.is_date, t.is_time, t.is_timestamp))
 
 
 def _as_iso_text(array: pa.Array) -> pa.Array:
+    """Cast dates and times to ISO 8601 text."""
     text = array.cast(pa.string())
     if pa.types.is_timestamp(array.type):
         return compute.replace_substring(text, " ", "T", max_replacements=1)

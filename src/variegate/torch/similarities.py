@@ -118,12 +118,10 @@ class _Similarity(nn.Module):
 
     def forward(self, features: Tensor) -> Tensor:
         """Return the similarity (..., N, N) of items (..., N, d)."""
-        return self._from_representation(
-            features if self.encoder is None else self.encoder(features)
-        )
+        return self._gram(features if self.encoder is None else self.encoder(features))
 
     @abstractmethod
-    def _from_representation(self, items: Tensor) -> Tensor: ...
+    def _gram(self, items: Tensor) -> Tensor: ...
 
     def _with(self, **values: Any) -> Self:
         """Fill parameters and buffers, in double precision."""
@@ -164,7 +162,7 @@ class LinearSimilarity(_Similarity):
         _check_kernel(kernel, Linear)
         return cls(kernel.normalize, encoder)
 
-    def _from_representation(self, items: Tensor) -> Tensor:
+    def _gram(self, items: Tensor) -> Tensor:
         return linear(items, self.normalize)
 
 
@@ -253,7 +251,7 @@ class GaussianSimilarity(_Similarity):
         squares = self.roots * self.roots
         return squares / squares.sum()
 
-    def _from_representation(self, items: Tensor) -> Tensor:
+    def _gram(self, items: Tensor) -> Tensor:
         parts = list(gaussians(items, self.bandwidths, self.anchored))
         if self.linear:
             parts.append(linear(items))
@@ -328,7 +326,7 @@ class KindsSimilarity(_Similarity):
         odds = log(kernel.epsilon / (1.0 - kernel.epsilon)) + float(given[-1])
         return new._with(center=kernel.center_, weight=weight, bias=bias, log_odds=odds)
 
-    def _from_representation(self, items: Tensor) -> Tensor:
+    def _gram(self, items: Tensor) -> Tensor:
         items = unit_rows(items - self.center)
         return kinds(items, self.weight, self.bias, torch.sigmoid(self.log_odds))
 
@@ -379,7 +377,7 @@ class MetricSimilarity(_Similarity):
         weight = kernel.weights(_parameters_of(kernel, parameters).numpy())
         return cls(weight.shape[1], len(weight), encoder)._with(weight=weight)
 
-    def _from_representation(self, items: Tensor) -> Tensor:
+    def _gram(self, items: Tensor) -> Tensor:
         return metric(items, self.weight)
 
 

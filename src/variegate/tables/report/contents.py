@@ -135,10 +135,12 @@ def commands(model: str) -> str:
 
 
 def _interval_cell(interval: Interval) -> Cell:
+    """Return a cell that draws an interval and its mean."""
     return Cell(span=(interval.low, interval.high, interval.mean))
 
 
 def _score_row(name: str, interval: Interval) -> Row:
+    """Return a row: the score, its mean, and its interval as text and drawn."""
     mean, ends = (
         facts.score_text(name, interval.mean),
         facts.interval_text(name, interval),
@@ -148,6 +150,7 @@ def _score_row(name: str, interval: Interval) -> Row:
 
 
 def _comparison_context(comparison: Evaluation) -> dict[str, Any]:
+    """Return tables of scores and of differences to the first chooser."""
     intervals = comparison.intervals()
     model = next(iter(intervals))
     rows = []
@@ -190,6 +193,7 @@ def _diversity_context(comparison: Evaluation) -> dict[str, Any]:
 
 
 def _rate_cell(name: str, interval: Interval | None) -> Cell | str:
+    """Return a mean with its interval below, empty for NaN."""
     if interval is None or math.isnan(interval.mean):
         return ""
     return Cell(
@@ -200,6 +204,7 @@ def _rate_cell(name: str, interval: Interval | None) -> Cell | str:
 
 
 def _difference_cell(interval: Interval) -> Cell:
+    """Return a signed difference, marked if its interval excludes zero."""
     mark = "▲" if interval.low > 0.0 else "▼" if interval.high < 0.0 else "≈"
     return Cell(
         f"{interval.mean:+.3f} {mark}",
@@ -210,6 +215,7 @@ def _difference_cell(interval: Interval) -> Cell:
 
 
 def _point_row(point: PathPoint, is_chosen: bool) -> Row:
+    """Return one omega with its scores and their standard errors."""
     cells: list[Cell | str] = [format_omega(point.omega) + " (chosen)" * is_chosen]
     for name in facts.SCORE_NAMES:
         error = getattr(point, f"{name}_error")
@@ -222,11 +228,13 @@ def _point_row(point: PathPoint, is_chosen: bool) -> Row:
 def _weight_rows(
     selector: TableSelector, named: Iterable[tuple[str, float]]
 ) -> list[Row]:
+    """Return names and values of weights, and the intercept."""
     every = [*named, ("(intercept)", selector.model_.intercept_)]
     return [Row([one_line(name), f"{value:.5g}"]) for name, value in every]
 
 
 def _group_context(group: ExampleGroup) -> dict[str, Any]:
+    """Return an example group: its name, scores and rows."""
     found = Counter(map(_outcome, group.rows))
     tally = ", ".join(f"{found[word]} {word}" for word in ("right", "wrong", "missed"))
     return {
@@ -237,12 +245,14 @@ def _group_context(group: ExampleGroup) -> dict[str, Any]:
 
 
 def _outcome(row: ExampleRow) -> str:
+    """Return "right", "wrong", "missed" or "left out"."""
     if row.rank:
         return "right" if row.is_wanted else "wrong"
     return "missed" if row.is_wanted else "left out"
 
 
 def _example_row(row: ExampleRow) -> Row:
+    """Return a row of an example group with its rank, outcome and cells."""
     word = _outcome(row)
     chance = Cell(percent(row.probability), share=row.probability)
     rank = str(row.rank) if row.rank else ""
@@ -279,6 +289,7 @@ def _similarity_context(
 
 
 def _kind_rows(table: KindTable, cells: Mapping[int, Sequence[str]]) -> list[Row]:
+    """Return rows for one learned kind, one per typical row."""
     rows = []
     for number, share, offered, chosen, typical in table.rows:
         before: list[Cell | str] = [number, Cell(percent(share), share=share)]

@@ -80,6 +80,7 @@ def describe(selector: TableSelector) -> Description:
 
 
 def _score_section(selector: TableSelector) -> DescriptionSection:
+    """Return the section of held-out scores."""
     rows = [
         (
             lower_first_letter(facts.SCORE_NAMES[name]),
@@ -98,6 +99,7 @@ def _score_section(selector: TableSelector) -> DescriptionSection:
 
 
 def _path_section(selector: TableSelector) -> DescriptionSection:
+    """Return the section on precision and recall by omega."""
     words = []
     if facts.path_points(selector):
         words = [facts.about_path(selector), *str(selector.path_).splitlines()]
@@ -134,6 +136,7 @@ def _comparison_section(selector: TableSelector) -> DescriptionSection:
 def _explain_choice(
     selector: TableSelector, kernels: list[dict[str, Any]]
 ) -> list[str]:
+    """Return sentences on why the first candidate was chosen."""
     first = kernels[0]
     is_regression = first["name"] == _REGRESSION
     named = f"“{first['name']}” ({_rule_text(first)})"
@@ -172,6 +175,7 @@ def _explain_choice(
 
 
 def _rule_text(entry: Mapping[str, Any]) -> str:
+    """Return the rule of a candidate, with k if it is fixed."""
     how = str(entry["how"])
     return how if entry["k"] is None else f"{how}, k = {entry['k']}"
 
@@ -187,6 +191,7 @@ def _margin_text(entry: Mapping[str, Any], factor: float = 1.0) -> str:
 
 
 def _description_numbers(selector: TableSelector) -> dict[str, Any]:
+    """Return the facts of the description as plain values, for JSON."""
     result = selector.model_.solver_result_
     record = selector.training_
     encoding = selector.encoding_
@@ -227,6 +232,7 @@ def _description_numbers(selector: TableSelector) -> dict[str, Any]:
 
 
 def _column_numbers(column: FeatureColumn) -> dict[str, Any]:
+    """Return an encoded column as plain values."""
     return {
         "name": column.name,
         "kind": column.kind,
@@ -277,6 +283,7 @@ def kind_tables(selector: TableSelector) -> list[KindTable]:
 
 
 def _about_kinds(record: Mapping[str, Any], n_shown: int) -> list[str]:
+    """Return sentences on how many kinds are in use."""
     n_kinds = len(record["kinds"])
     n_groups = count(record["n_groups"], "group")
     seen = f"{count(record['n_rows'], 'training row')} of {n_groups}"
@@ -357,6 +364,7 @@ def _similarity_numbers(selector: TableSelector) -> dict[str, Any]:
 
 
 def _similarity_sections(selector: TableSelector) -> list[DescriptionSection]:
+    """Return the sections on learned kinds and metrics."""
     found = []
     if "kinds" not in selector.training_:
         for kinds in learned_parts(selector.model_, Kinds):

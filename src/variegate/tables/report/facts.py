@@ -168,6 +168,7 @@ def about_data(selector: TableSelector) -> dict[str, str]:
 
 
 def _range_text(sizes: Mapping[str, float]) -> str:
+    """Return the mean size and its range as text."""
     if sizes["smallest"] == sizes["largest"]:
         return f"{sizes['largest']:,}"
     return f"{sizes['mean']:.3g} ({sizes['smallest']:,} to {sizes['largest']:,})"
@@ -253,6 +254,7 @@ def scores_in_words(selector: TableSelector) -> str:
 
 
 def _performance_text(means: Mapping[str, float]) -> str:
+    """Return size, precision and recall in two sentences."""
     return (
         f"it chose {means['size']:.3g} rows a group. Of these, "
         f"{100.0 * means['precision']:.0f} % was wanted (precision). Of the wanted "

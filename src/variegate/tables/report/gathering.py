@@ -157,6 +157,7 @@ def _compare_on_held_out(
 
 
 def _shown_columns(selector: TableSelector, schema: pa.Schema) -> tuple[str, ...]:
+    """Return the item and the first quality columns that are not vectors."""
     names = [selector.columns_.item, *selector.columns_.quality]
     fields = [schema.field(name) for name in names if name is not None]
     is_short = [field.name for field in fields if not is_vector(field.type)]
