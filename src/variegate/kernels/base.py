@@ -100,7 +100,7 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
         return {}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Restore the values of :meth:`get_state`."""
+        """Restore the values of ``get_state``."""
 
     def prepare(self, ground_set: GroundSet) -> Any:
         """Return the input of ``value`` and ``pull_back`` for a ground set."""

@@ -46,7 +46,7 @@ class Engine(Protocol):
     def tree_sum(
         self, function: Callable[[T], R], items: Sequence[T], add: Callable[[R, R], R]
     ) -> R:
-        """Return the sum of the results of at least one item, as :func:`tree_reduce`.
+        """Return the sum of the results of at least one item, as ``tree_reduce``.
 
         ``add`` changes neither of its arguments.
         """

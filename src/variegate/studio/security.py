@@ -69,7 +69,7 @@ class Access:
     token: str = field(repr=False)
     #: Names of this machine, without a port.
     hosts: Collection[str] = LOOPBACK
-    #: Whether any address in numbers is allowed: no foreign name can lead to one.
+    #: Whether all numeric addresses are allowed; foreign names cannot lead to them.
     any_address: bool = False
 
     @property
