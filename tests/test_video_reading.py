@@ -162,13 +162,45 @@ def test_truncated(tmp_path):
     [(100, 100), (100, 95), (1000, 980), (0, 10), (-9.2e18, 1), (float("nan"), 10)],
 )
 def test_small_gaps_are_not_truncation(tmp_path, promised, n_read):
-    _warn_if_truncated(tmp_path, promised, n_read, 1.0)  # a warning is an error
+    _warn_if_truncated(tmp_path, promised, n_read, 1.0, 25.0)  # a warning is an error
 
 
-@pytest.mark.parametrize(("promised", "n_read"), [(100, 94), (1000, 979)])
-def test_clear_gaps_are_truncation(tmp_path, promised, n_read):
+@pytest.mark.parametrize(
+    ("promised", "n_read", "time", "rate"),
+    [
+        (100, 75, 2.96, 25.0),  # the last second of four
+        (1000, 970, 38.8, 25.0),
+        (888, 590, 19.6, 30.0),
+        (30, 15, 0.48, 30.0),  # the second half of a second
+    ],
+)
+def test_clear_gaps_are_truncation(tmp_path, promised, n_read, time, rate):
     with pytest.warns(TruncatedVideoWarning, match=f"only {n_read} could be read"):
-        _warn_if_truncated(tmp_path, promised, n_read, 1.0)
+        _warn_if_truncated(tmp_path, promised, n_read, time, rate)
+
+
+@pytest.mark.parametrize(
+    ("promised", "n_read", "time", "rate"),
+    [
+        (888, 590, 29.5, 30.0),  # 29.6 s; frames are not evenly spaced
+        (100, 80, 3.16, 25.0),
+        (30, 20, 0.63, 30.0),
+    ],
+)
+def test_less_than_a_second_is_not_truncation(tmp_path, promised, n_read, time, rate):
+    _warn_if_truncated(tmp_path, promised, n_read, time, rate)  # a warning is an error
+
+
+def test_a_film_without_its_last_frames_is_not_truncated(tmp_path):
+    path = write_video(tmp_path / "video.avi", [plain(RED)] * 740, fps=25.0)  # 29.6 s
+    content = path.read_bytes()
+    starts = [found.start() for found in re.finditer(b"00dc", content)]
+    path.write_bytes(content[: starts[720]])  # 20 frames are missing, 2.7 %
+    *_, last = read_frames(path, every=0.1)  # a warning is an error
+    assert last.time == pytest.approx(28.8, abs=0.1)
+    path.write_bytes(content[: starts[710]])
+    with pytest.warns(TruncatedVideoWarning, match="promises 740 frames"):
+        list(read_frames(path))
 
 
 def times_of(reported, rate):

@@ -29,6 +29,7 @@ Picture: TypeAlias = NDArray[np.uint8]
 EVERY = 0.5  # default seconds between sampled frames
 EVERY_FRAME = 0.001  # shortest step in seconds: every frame of an ordinary video
 _ROUNDING = 0.0005  # seconds; containers round times to milliseconds
+_SHORT = 1.0  # seconds; less may be missing at the end of a whole file
 _DEFAULT_RATE = 25.0  # frames a second where the container does not say
 
 
@@ -104,7 +105,8 @@ def read_frames(path: str | PathLike[str], every: float = 1.0) -> Iterator[Frame
     Warns
     -----
     TruncatedVideoWarning
-        After the last frame, if the file promises clearly more frames.
+        After the last frame, if the file promises clearly more frames, and a second
+        or more (of a clip of less than two seconds, half of it) is missing at its end.
     """
     check_every(every)
     file = Path(path)
@@ -212,7 +214,8 @@ def _sampled(capture: cv2.VideoCapture, file: Path, every: float) -> Iterator[Fr
         if last_step < 0:
             raise VideoError(f"{file} is a video without frames that can be read")
         promised = capture.get(cv2.CAP_PROP_FRAME_COUNT)
-        _warn_if_truncated(file, promised, number + 1, time)
+        rate = _frame_rate(capture.get(cv2.CAP_PROP_FPS))
+        _warn_if_truncated(file, promised, number + 1, time, rate)
     finally:
         capture.release()
 
@@ -254,10 +257,14 @@ def _frame_time(reported: float, number: int, rate: float, before: float) -> flo
     return max(number / rate, before + 1.0 / rate)
 
 
-def _warn_if_truncated(file: Path, promised: float, n_read: int, time: float) -> None:
-    missing = promised - n_read
-    # Where a format does not count its frames, the promise is an estimate.
-    if missing > 5 and missing > 0.02 * promised:
+def _warn_if_truncated(
+    file: Path, promised: float, n_read: int, time: float, rate: float
+) -> None:
+    missing, duration = promised - n_read, promised / rate
+    # Where a format does not count its frames, the promise is an estimate.  Where they
+    # are not evenly spaced, time tells what is missing; the last may be shown for long.
+    is_short = duration - time < min(_SHORT, duration / 2)
+    if missing > 5 and missing > 0.02 * promised and not is_short:
         warnings.warn(
             f"{file} promises {promised:.0f} frames, but only {n_read} could be read, "
             f"up to {time:.1f} s: the file seems cut short or damaged; fetch it again "
