@@ -111,6 +111,31 @@ def test_a_similarity_that_calls_all_alike_is_noted(variegate, monkeypatch):
     assert noted[0].endswith("how many are wanted more than their diversity")
 
 
+def test_subtopics_are_printed_beside_other_scores(variegate):
+    command = ["evaluate", "new.parquet", "--model", "model.json", "--methods", "top"]
+    status, output, _ = variegate(*command, "--subtopics", "kind")
+    assert status == 0
+    head = output.split("\n\n")[1].splitlines()[0]
+    assert head.split("  ")[-1].strip() == "IA precision"
+    for name in ("precision", "recall", "F", "subtopic recall", "alpha-nDCG"):
+        assert name in head
+    assert "subtopic recall: share of a group's subtopics that are chosen" in output
+    status, output, _ = variegate(*command, "--subtopics", "kind", "--json")
+    found = json.loads(output)
+    for scores in (*found["scores"].values(), *found["less"].values()):
+        assert list(scores)[-3:] == [
+            "subtopic_recall",
+            "alpha_ndcg",
+            "intent_aware_precision",
+        ]
+    assert 0.0 < found["scores"]["model.json"]["alpha_ndcg"]["mean"] <= 1.0
+    _, output, _ = variegate(*command)
+    assert "subtopic" not in output
+    status, _, messages = variegate(*command, "--subtopics", "nothing")
+    assert status == 2
+    assert "there is no column 'nothing'" in messages
+
+
 @pytest.mark.parametrize("kind", FORMATS)
 def test_fit_evaluate_select_describe(variegate, kind):
     status, output, messages = variegate(

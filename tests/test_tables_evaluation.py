@@ -1,8 +1,12 @@
+import json
+import re
+
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import variegate as vg
-from variegate.tables import TableError, TableSelector, make_table
+from variegate.tables import TableError, TableSelector, make_table, write_table
 from variegate.tables.choosing import ByMethod, Choice
 from variegate.tables.comparison import SizeLimit, method_choosers
 from variegate.tables.encoded import Group
@@ -58,6 +62,86 @@ def everything(group):
 
 def sets(numbers):
     return {int(number) for number in numbers}
+
+
+# Subtopics ------------------------------------------------------------------------
+
+TOPICS = {
+    "group": [1, 1, 1, 1, 2, 2, 2, 3, 3],
+    "chosen": [1, 1, 1, 0, 1, 1, 0, 1, 0],
+    "score": [4.0, 3.0, 2.0, 1.0, 3.0, 2.0, 1.0, 2.0, 1.0],
+    "topic": [["a"], ["a"], ["b", "c"], ["d"], ["x"], [], ["y"], None, ["z"]],
+}
+
+
+@pytest.fixture(scope="module")
+def by_score():
+    columns = {"group": "group", "label": "chosen", "quality": "score"}
+    return TableSelector(**columns, kernel="linear", max_iter=5).fit(pa.table(TOPICS))
+
+
+def test_subtopics_of_wanted_rows_are_scored(by_score):
+    found = by_score.evaluate(pa.table(TOPICS), methods=["top"], k=2, subtopics="topic")
+    top = next(name for name in found.subtopics if name.startswith("top"))
+    # Top 2 of group 1: a and a of {a, b, c}; the ideal for three wanted rows takes b
+    # and c, then a, then a; of group 2: x and a row without; group 3 has no subtopic.
+    ndcg = (1 + 0.5 / np.log2(3)) / (2 + 1 / np.log2(3) + 0.5 / 2)
+    np.testing.assert_allclose(
+        found.subtopics[top],
+        [[1 / 3, ndcg, 1 / 3], [1.0, 1.0, 0.5], [np.nan] * 3],
+    )
+    means = found.intervals()[top]
+    assert means["subtopic_recall"].mean == pytest.approx((1 / 3 + 1) / 2)
+    assert means["alpha_ndcg"].mean == pytest.approx((ndcg + 1) / 2)
+    assert means["intent_aware_precision"].mean == pytest.approx((1 / 3 + 0.5) / 2)
+    model = found.reference
+    difference = found.differences(top)[model]["subtopic_recall"].mean
+    expected = found.subtopics[top][:2, 0] - found.subtopics[model][:2, 0]
+    assert difference == pytest.approx(expected.mean())
+
+
+def test_without_a_column_of_subtopics_nothing_is_added(by_score):
+    found = by_score.evaluate(pa.table(TOPICS))
+    assert found.subtopics == {}
+    assert list(found.intervals()["model"]) == list(SCORES)
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_subtopics_are_read_from_text_and_lists(by_score, tmp_path, kind):
+    path = tmp_path / f"table.{kind}"
+    cells = ["a", " a ", '["b", "c"]', "d", "x", "", "y", None, "z"]
+    table = pa.table(TOPICS if kind == "parquet" else TOPICS | {"topic": cells})
+    write_table(table, path)
+    found = by_score.evaluate(path, subtopics="topic")
+    expected = by_score.evaluate(pa.table(TOPICS), subtopics="topic")
+    for name, rows in expected.subtopics.items():
+        np.testing.assert_array_equal(found.subtopics[name], rows)
+
+
+@pytest.mark.parametrize("cell", ['["a"', '[["a"]]', '[{"a": 1}]'])
+def test_cells_that_are_not_subtopics_are_refused(by_score, cell):
+    table = pa.table(TOPICS | {"topic": ["a", cell, *["b"] * 7]})
+    with pytest.raises(
+        TableError,
+        match=f"column 'topic' holds {re.escape(repr(cell))} in row 2, which is "
+        "neither a name nor a list of names",
+    ):
+        by_score.evaluate(table, subtopics="topic")
+
+
+def test_a_column_of_subtopics_that_is_not_there_is_refused(by_score):
+    with pytest.raises(
+        TableError, match=r"there is no column 'topics' \(did you mean 'topic'\?\)"
+    ):
+        by_score.evaluate(pa.table(TOPICS), subtopics="topics")
+
+
+def test_subtopics_are_not_part_of_a_model(by_score, tmp_path):
+    by_score.evaluate(pa.table(TOPICS), subtopics="topic")
+    by_score.save(tmp_path / "model.json")
+    assert (
+        "subtopics" not in json.loads((tmp_path / "model.json").read_text())["columns"]
+    )
 
 
 # Scores ---------------------------------------------------------------------------

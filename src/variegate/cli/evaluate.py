@@ -25,6 +25,13 @@ _OF_THE_FIRST = "  [default: that of the first model]"
 #: Columns of the first table that is printed.
 _SCORES = {"precision": "precision", "recall": "recall", "f": "F", "size": "rows"}
 
+#: Further columns with --subtopics.
+_SUBTOPICS = {
+    "subtopic_recall": "subtopic recall",
+    "alpha_ndcg": "alpha-nDCG",
+    "intent_aware_precision": "IA precision",
+}
+
 #: Columns of the second; the last one is for models with learned kinds.
 _DIVERSITY = {
     "precision": "precision of rows",
@@ -72,6 +79,10 @@ def _parse_k(value: str) -> int | str:
 @options.BUDGET
 @options.role_option("cost", _OF_THE_FIRST)
 @options.DIVERSITY
+@option(
+    "--subtopics COLUMN", "Column with the subtopic of each row labelled 1, or a list "
+    "of several. Adds scores of the subtopics that are covered.",
+)  # fmt: skip
 @options.empty_groups(f"Treatment of groups without a chosen row.{_OF_THE_FIRST}")
 @options.role_option("label", _OF_THE_FIRST)
 @options.SEPARATOR
@@ -194,7 +205,7 @@ def _evaluation_text(result: Evaluation, train: Path | None) -> str:
     parts = [
         f"{result.n_groups:,} groups, {result.wanted_size:.1f} rows of each wanted on "
         "average",
-        _score_table(_SCORES, result.intervals()),
+        _score_table(_SCORES | _SUBTOPICS, result.intervals()),
         _score_table(_DIVERSITY, diversity),
     ]
     others = result.differences(result.reference)
@@ -205,8 +216,14 @@ def _evaluation_text(result: Evaluation, train: Path | None) -> str:
             for name, found in others.items()
         ]
         parts.append(f"F of {result.reference} less that of\n{align_columns(gains)}")
+    explained = (
+        "subtopic recall: share of a group's subtopics that are chosen\n"
+        "alpha-nDCG: gain by rank, half for each repetition, relative to the ideal\n"
+        "IA precision: mean over subtopics of the share of chosen rows about each\n"
+    )
     parts.append(
         "[...]: 95 % of bootstrap samples of the groups\n"
+        f"{explained if result.subtopics else ''}"
         "precision of rows: over the rows of all groups together\n"
         "similarity: mean cosine of two chosen rows of a group\n"
         f"near copies: share of rows with a cosine above {NEAR_COPY} to another"

@@ -208,6 +208,28 @@ class Cells:
         empty = pc.or_(pc.is_null(self.column, nan_is_null=True), pc.equal(text, ""))
         return pc.if_else(pc.fill_null(empty, True), pa.scalar(None, pa.string()), text)
 
+    def names(self) -> list[tuple[str, ...]]:
+        """Return the names in each cell: of a list all, of an empty cell none.
+
+        In text, a list is written as ``["a", "b"]``.
+        """
+        found = []
+        for place, cell in enumerate(self.column.to_pylist()):
+            entries = cell
+            if isinstance(cell, str) and cell.strip().startswith("["):
+                entries = _list_of(cell)
+            entries = entries if isinstance(entries, list | tuple) else [entries]
+            known = [one for one in entries if one is not None and one == one]
+            if any(isinstance(one, list | tuple | dict) for one in known):
+                shown, row = abbreviate_value(cell, 40), self.row_name(place)
+                raise self.error(
+                    f"holds {shown!r} in row {row}, which is neither a name nor a list "
+                    'of names such as ["a", "b"]'
+                )
+            names = (str(one).strip() for one in known)
+            found.append(tuple(dict.fromkeys(name for name in names if name)))
+        return found
+
     def keys(self) -> Any:
         """Return values that identify groups or items; none may be empty."""
         kind = self.column.type
@@ -271,6 +293,15 @@ class Cells:
                 row = self.row_name(place)
                 raise self.error(f"holds {short!r} in row {row}, {problem}") from None
         return found
+
+
+def _list_of(text: str) -> list[Any]:
+    """Return a list in JSON, or the text itself as something that is not a list."""
+    try:
+        entries = json.loads(text)
+    except (ValueError, RecursionError):
+        return [[text]]
+    return entries if isinstance(entries, list) else [[text]]
 
 
 def _parse_vector(text: str) -> list[float]:

@@ -24,6 +24,9 @@ _LISTS = ("quality", "categorical", "similarity")
 #: Roles whose values are learned from a table.
 _MADE = ("vectors", "ages")
 
+#: Roles that are no part of a model or of a file of roles.
+_OF_EVALUATION = ("subtopics",)
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -39,6 +42,8 @@ class Columns:
     vectors : dict from str to tuple of str
         Vectors of several numeric columns, and these columns; ``embedding=e*`` among
         quality or similarity asks for one.
+    subtopics : str, optional
+        Subtopics of rows, to evaluate by; not part of a model.
     ages : dict from str to str
         Columns of dates whose ages are features, and the newest date in training;
         ``age:published`` among quality or similarity asks for one.
@@ -55,6 +60,7 @@ class Columns:
     missing: str = MISSING[0]
     vectors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     ages: Mapping[str, str] = field(default_factory=dict)
+    subtopics: str | None = None
 
     def __post_init__(self) -> None:
         check_choice("treatment of missing values", self.missing, MISSING)
@@ -91,7 +97,11 @@ class Columns:
             document = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise TableError(f"{path} is not TOML: {error}") from None
-        known = [field.name for field in fields(cls) if field.name not in _MADE]
+        known = [
+            field.name
+            for field in fields(cls)
+            if field.name not in (*_MADE, *_OF_EVALUATION)
+        ]
         for name in document:
             if name not in known:
                 raise TableError(
@@ -117,7 +127,8 @@ class Columns:
         another role.
         """
         names = schema.names
-        for name in (self.group, self.label, self.item, self.relevance, self.cost):
+        single = (self.group, self.label, self.item, self.relevance, self.cost)
+        for name in (*single, self.subtopics):
             if name is not None:
                 check_column_exists(name, names)
         self.check_parts()

@@ -39,6 +39,8 @@ class Group:
     relevance: FloatArray | None
     #: By column, how many rows have a category that is not in the training rows.
     unknown: dict[str, int] = field(default_factory=dict)
+    #: The names of the subtopics of each row.
+    subtopics: list[tuple[str, ...]] | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -82,6 +84,7 @@ class EncodedRows:
     relevance: FloatArray | None
     #: By column, which rows have a category that is not in the training rows.
     unknown: dict[str, BoolArray]
+    subtopics: list[tuple[str, ...]] | None = None
 
     @property
     def n_bytes(self) -> int:
@@ -101,6 +104,7 @@ class EncodedRows:
             None if self.costs is None else self.costs[part].copy(),
             None if self.relevance is None else self.relevance[part].copy(),
             {n: int(rows[part].sum()) for n, rows in self.unknown.items()},
+            None if self.subtopics is None else self.subtopics[part],
         )
 
     def examples(self, flags: BoolArray, position: int) -> list[Example]:
@@ -188,7 +192,7 @@ class GroupReader:
         label = columns.label if self.labels is None else None
         parts = (columns.group, label, columns.item, columns.cost, columns.relevance)
         features = {column.name: column for column in encoding.columns()}
-        batch = self.rows.read_all(partition.rows, *parts, *features)
+        batch = self.rows.read_all(partition.rows, *parts, columns.subtopics, *features)
         index = GroupIndex()
         numbers = index.numbers(batch, columns.group)
         partition.check_groups(index)
@@ -215,6 +219,7 @@ class GroupReader:
             None if columns.cost is None else read_costs(batch[columns.cost]),
             relevance,
             {name: rows for name, rows in strange.items() if rows.any()},
+            None if columns.subtopics is None else batch[columns.subtopics].names(),
         )
 
 

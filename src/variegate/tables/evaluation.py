@@ -22,6 +22,7 @@ from variegate.tables.choosing import Chooser, map_groups
 from variegate.tables.encoded import Group
 from variegate.tables.errors import TableError
 from variegate.tables.groups import Groups
+from variegate.tables.subtopics import SUBTOPIC_SCORES, subtopic_scores
 from variegate.tuning.held_out import SCORES, scores_of
 
 #: The columns of the counts of a group: rows that are chosen and wanted, and all that
@@ -98,6 +99,9 @@ class Evaluation:
         chosen), how many are near copies of another, and how many kinds they are of
         (NaN where the kernel is without kinds).  "wanted rows" are among the choosers.
         Empty where it was not judged.
+    subtopics : dict from the name of a chooser to an array of shape (groups, 3)
+        Columns are ``SUBTOPIC_SCORES``, NaN for groups without a subtopic.  Empty where
+        no column of subtopics was named.
     endings : dict from the name of a chooser to Endings
         How searches ended, of choosers that search.
     reference : str
@@ -116,6 +120,7 @@ class Evaluation:
     reference: str = ""
     n_in_all: int = 0
     unreadable: tuple[str, ...] = ()
+    subtopics: Mapping[str, FloatArray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.reference:
@@ -141,7 +146,7 @@ class Evaluation:
                 name: np.concatenate([getattr(part, table)[name] for part in parts])
                 for name in getattr(parts[0], table)
             }
-            for table in ("scores", "counts", "diversity")
+            for table in ("scores", "counts", "diversity", "subtopics")
         }
         names = parts[0].endings
         ended = {n: reduce(add, [part.endings[n] for part in parts]) for n in names}
@@ -152,19 +157,23 @@ class Evaluation:
     ) -> dict[str, dict[str, Interval]]:
         """Return the mean of every score of some choosers, with a 95 % interval.
 
-        All choosers see the same samples of groups.
+        All choosers see the same samples of groups.  Means by subtopics are over groups
+        that have any.
         """
-        rows = {name: self.scores[name] for name in names or self.scores}
-        return _mean_intervals(rows, seed)
+        return _mean_intervals(
+            {name: self._rows(name) for name in names or self.scores}, seed
+        )
 
     def differences(self, first: str, seed: int = 0) -> dict[str, dict[str, Interval]]:
         """Return by how much ``first`` is above each of the others, in pairs."""
-        rows = {
-            name: self.scores[first] - rows
-            for name, rows in self.scores.items()
-            if name != first
-        }
+        own = self._rows(first)
+        rows = {name: own - self._rows(name) for name in self.scores if name != first}
         return _mean_intervals(rows, seed)
+
+    def _rows(self, name: str) -> FloatArray:
+        """Return the scores of a chooser, with those by subtopics if there are any."""
+        parts = [self.scores[name], *(t[name] for t in (self.subtopics,) if t)]
+        return np.hstack(parts)
 
     def over_rows(self, seed: int = 0) -> dict[str, dict[str, Interval]]:
         """Return precision and recall over the rows of all groups together.
@@ -208,8 +217,10 @@ def _mean_intervals(
     """Return the mean of every column of scores, with a bootstrap interval."""
     ratios = {
         name: {
-            score: (column, np.ones(len(table)))
-            for score, column in zip(SCORES, table.T, strict=True)
+            score: (np.nan_to_num(column), ~np.isnan(column))
+            for score, column in zip(
+                (*SCORES, *SUBTOPIC_SCORES)[: table.shape[1]], table.T, strict=True
+            )
         }
         for name, table in rows.items()
     }
@@ -302,18 +313,20 @@ def evaluate_choosers(
             ],
             [] if diversity is None else [diversity(group, one) for one in orders],
             [choice.ending for choice in choices],
+            subtopic_scores(group, orders[:-1], wanted),
         )
 
     found = [one for _, one in map_groups(judge_group, groups, n_jobs)]
     if not found:
         raise TableError("there are no groups to evaluate on")
-    scores, counts, diversities, endings = zip(*found, strict=True)
+    scores, counts, diversities, endings, subtopics = zip(*found, strict=True)
     by_chooser = zip(choosers, zip(*endings, strict=True), strict=True)
     return Evaluation(
         _split_by_chooser(choosers, scores),
         _split_by_chooser(choosers, counts),
         _split_by_chooser([*choosers, WANTED_ROWS], diversities),
         {name: Endings.of(ended) for name, ended in by_chooser if ended[0] is not None},
+        subtopics=_split_by_chooser(choosers, subtopics),
     )
 
 

@@ -229,7 +229,11 @@ class FittedSelector(Application):
             raise Inspection(table, columns, labels, how, True).of(error) from error
 
     def _required_columns(
-        self, use_labels: bool, use_costs: bool, relevance: str | None = None
+        self,
+        use_labels: bool,
+        use_costs: bool,
+        relevance: str | None = None,
+        subtopics: str | None = None,
     ) -> Columns:
         """Return the roles that a table needs for this call, without the others."""
         if use_costs and self.columns_.cost is None:
@@ -241,6 +245,7 @@ class FittedSelector(Application):
             label=self.columns_.label if use_labels else None,
             cost=self.columns_.cost if use_costs else None,
             relevance=relevance,
+            subtopics=subtopics,
         )
 
     def predict(self, X: Any) -> BoolArray:

@@ -133,8 +133,10 @@ SECTIONS: dict[str, Shape] = {
 
 def encode_rest(selector: TableSelector) -> dict[str, Any]:
     """Return columns, encoding, policy and seed of a selector as plain values."""
+    columns = asdict(selector.columns_)
+    del columns["subtopics"]  # is of an evaluation
     return {
-        "columns": asdict(selector.columns_),
+        "columns": columns,
         "encoding": encode_encoding(selector.encoding_),
         "policy": selector.policy_.encode(),
         "seed": selector.seed_,

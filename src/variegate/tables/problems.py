@@ -44,7 +44,7 @@ _ROUNDS = 6
 #: Cells that tell whether a column of text is one of numbers with some mistakes.
 _TRIED = 200
 
-_SINGLE = ("group", "label", "item", "relevance", "cost")
+_SINGLE = ("group", "label", "item", "relevance", "cost", "subtopics")
 _LISTS = ("quality", "categorical", "similarity")
 _NOTHING: dict[str, Any] = dict.fromkeys(_LISTS, ())
 
@@ -198,7 +198,7 @@ class Inspection:
     def _check_model_columns(self) -> None:
         """Find columns of a model that are not there."""
         before = f"{self.table.name} does not fit the model: "
-        for part in ("group", "label", "item", "cost", "relevance"):
+        for part in _SINGLE:
             self._check_column_name(part, before)
         names = self.table.schema.names
         columns = self.mended
@@ -254,7 +254,7 @@ class Inspection:
             is_untyped=self.table.is_untyped,
             needs_quality=not has_quality and not self.table.is_untyped,
         )
-        columns = replace(columns, relevance=None)
+        columns = replace(columns, relevance=None, subtopics=None)
         found: Survey | None = None
         with self._note_refusals():
             found = survey_table(self.table, columns, self.labels)

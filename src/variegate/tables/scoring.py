@@ -63,6 +63,7 @@ class ScoringSelector(FittedSelector):
         progress: Progress | None = None,
         engine: Engine | None = None,
         skip_unreadable: bool = False,
+        subtopics: str | None = None,
     ) -> Evaluation:
         """Compare what is chosen from every group with the labels of a table.
 
@@ -97,6 +98,13 @@ class ScoringSelector(FittedSelector):
             groups, a sample of that size is drawn.
         skip_unreadable : bool, default=False
             Whether files that cannot be read are left out, and named in the result.
+        subtopics : str, optional
+            A column with the subtopic of each row labelled 1, or a list of several (in
+            text, ``["a", "b"]``).  Adds scores of how well choices cover the subtopics
+            of their group: :func:`variegate.metrics.subtopic_recall`,
+            :func:`~variegate.metrics.alpha_ndcg` to the depth of the number of rows
+            labelled 1, and :func:`~variegate.metrics.intent_aware_precision`.  Empty
+            cells, rows labelled 0, and groups without a subtopic do not count.
 
         Returns
         -------
@@ -143,7 +151,9 @@ class ScoringSelector(FittedSelector):
         # Models with sizes of their own, then within the limit, then other choosers.
         names = sorted(candidates, key=lambda one: one not in {name, *(others or {})})
         choosers = {one: candidates[one] for one in names} | choosers
-        columns = self._required_columns(**roles, relevance=relevance)
+        columns = self._required_columns(
+            **roles, relevance=relevance, subtopics=subtopics
+        )
         groups, used = _labelled_groups(self, table, columns, **reading)
         alike = DiversityJudge.of(self._model_at(omega))
         with self._list_all_problems(table, columns, labels, empty_groups):

@@ -125,7 +125,8 @@ def survey_table(
     """
     label = columns.label if labels is None else None
     parts = (columns.group, label, columns.item, columns.cost, columns.relevance)
-    used = [n for n in dict.fromkeys((*parts, *columns.features())) if n is not None]
+    features = (*columns.features(), columns.subtopics)
+    used = [n for n in dict.fromkeys((*parts, *features)) if n is not None]
     names = (
         Derivation(table.schema, columns).source_columns(used) or table.schema.names[:1]
     )
