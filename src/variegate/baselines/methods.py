@@ -19,6 +19,10 @@ top                the largest ``z_j``
 random             each subset of ``k`` items with the same probability
 =================  ==================================================================
 
+With limits on labels, an item whose label is used up is not chosen: the methods that
+choose one by one leave it out of every later step, "k-medoids" takes the next item of
+the cluster, and "random" the next of a random order.
+
 "mmr" is from [1]_, "max-min" from [2]_, the greedy search of "dpp" from [3]_, and
 "k-medoids" starts as in [4]_.
 
@@ -42,6 +46,7 @@ from typing import TypeAlias
 import numpy as np
 
 from variegate._typing import BoolArray, FloatArray, IntArray
+from variegate.decoding import Constraint
 from variegate.linalg.cosine import chunks, rounded
 from variegate.linalg.greedy import choose_rows
 from variegate.linalg.limits import MAX_PAIRED, RANK_TOLERANCE
@@ -73,6 +78,7 @@ class Items:
     included: IntArray
     diversity: float
     rng: np.random.Generator
+    limit: Constraint | None = None
 
     def others(self) -> IntArray:
         """Return the items that are not chosen already, the most relevant first."""
@@ -83,17 +89,40 @@ class Items:
         """Return which items are not chosen already."""
         return ~np.isin(np.arange(len(self.F)), self.included)
 
+    def leaves_room(self, chosen: list[int]) -> BoolArray:
+        """Return which items the limit allows beside the included and the chosen."""
+        if self.limit is None:
+            return np.ones(len(self.F), dtype=bool)
+        return self.limit.leaves_room([*self.included.tolist(), *chosen])
+
+    def first(
+        self, order: IntArray, k: int, chosen: list[int] | None = None
+    ) -> IntArray:
+        """Return the first ``k`` items of an order that the limit allows together."""
+        if self.limit is None or self.limit.at_most is None:
+            return order[:k]
+        at_most, before = self.limit.at_most, chosen or []
+        if self.limit.k is None or len(at_most.labels) == 1:
+            return at_most.first(order, k, [*self.included.tolist(), *before])
+        taken: list[int] = []
+        while len(taken) < k and len(order):
+            order = order[self.leaves_room([*before, *taken])[order]]
+            taken += order[:1].tolist()
+        return np.array(taken, dtype=np.intp)
+
 
 #: From candidates to ``k`` more of them, in the order of choice.
 Method: TypeAlias = Callable[[Items, int], IntArray]
 
 
 def _top(items: Items, k: int) -> IntArray:
-    return items.others()[:k]
+    return items.first(items.others(), k)
 
 
 def _random(items: Items, k: int) -> IntArray:
     others = np.sort(items.others())
+    if items.limit is not None:
+        return items.first(items.rng.permutation(others), k)
     return np.asarray(items.rng.choice(others, size=k, replace=False), dtype=np.intp)
 
 
@@ -108,9 +137,13 @@ def _mmr(items: Items, k: int) -> IntArray:
         available[item] = False
         np.maximum(nearest, rounded(F @ F[item]), out=nearest)
 
-    for item in items.included.tolist() or [int(np.argmax(z))]:
+    for item in items.included.tolist() or items.first(items.others(), 1).tolist():
         take(item)
     while len(chosen) < len(items.included) + k:
+        if items.limit is not None:
+            available &= items.leaves_room(chosen[len(items.included) :])
+            if not available.any():
+                break
         # Rounded, so that ties do not depend on the scale of relevance.
         score = rounded((1.0 - diversity) * z - diversity * nearest)
         preferred = available & (nearest < _COPY) if diversity > 0.0 else available
@@ -127,21 +160,25 @@ def _dpp(items: Items, k: int) -> IntArray:
     # A diversity so small that the weight overflows is one of relevance alone.
     weight = min((1.0 - items.diversity) / items.diversity, 1e100)
     log_squared_quality = weight * (items.z - items.z[items.is_open()].max())
+    squared[~items.leaves_room([])] = 0.0
+    leaves_room = None if items.limit is None else items.leaves_room
     count = min(k, F.shape[1])
     if log_squared_quality.min() > -_WIDEST_QUALITY:
         B = F * np.exp(log_squared_quality / 2.0)[:, None]
         # Not from the rows, whose squared lengths differ in the last digit.
         lengths = squared * np.exp(log_squared_quality)
-        chosen, _ = choose_rows(B, lengths, count)
+        chosen, _ = choose_rows(B, lengths, count, leaves_room=leaves_room)
     else:
-        chosen = _greedy_in_logarithms(F, log_squared_quality, squared, count)
+        chosen = _greedy_in_logarithms(
+            F, log_squared_quality, squared, count, leaves_room
+        )
     if len(chosen) == k:
         return chosen
     rest = items.others()
     rest = rest[~np.isin(rest, chosen)]
     is_zero = ~items.F[rest].any(axis=1)
     rest = rest[np.argsort(is_zero, kind="stable")]
-    return np.concatenate([chosen, rest])[:k]
+    return np.concatenate([chosen, items.first(rest, k - len(chosen), chosen.tolist())])
 
 
 def _without(F: FloatArray, included: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -160,7 +197,11 @@ def _without(F: FloatArray, included: IntArray) -> tuple[FloatArray, FloatArray]
 
 
 def _greedy_in_logarithms(
-    F: FloatArray, log_squared_quality: FloatArray, lengths: FloatArray, count: int
+    F: FloatArray,
+    log_squared_quality: FloatArray,
+    lengths: FloatArray,
+    count: int,
+    leaves_room: Callable[[list[int]], BoolArray] | None,
 ) -> IntArray:
     """Choose greedily where qualities differ too much to be exponentiated."""
     chosen: list[int] = []
@@ -178,6 +219,8 @@ def _greedy_in_logarithms(
         residual -= (F @ direction) ** 2
         residual[item] = 0.0
         chosen.append(item)
+        if leaves_room is not None:
+            residual[~leaves_room(chosen)] = 0.0
     return np.array(chosen, dtype=np.intp)
 
 
@@ -205,15 +248,20 @@ def _facility_location(items: Items, k: int) -> IntArray:
     parts = np.split(np.arange(n_items), range(_BATCH, n_items, _BATCH))
     score = np.concatenate([gain(part) for part in parts])
     score[items.included] = -np.inf
+    score[~items.leaves_room([])] = -np.inf
     is_fresh = np.ones(n_items, dtype=bool)
     chosen: list[int] = []
     while len(chosen) < k:
         item = int(np.argmax(score))
+        if score[item] == -np.inf:
+            break
         if is_fresh[item]:
             chosen.append(item)
             np.maximum(covered, rounded(F @ F[item]), out=covered)
             is_fresh[:] = False
             score[item] = -np.inf
+            if items.limit is not None:
+                score[~items.leaves_room(chosen)] = -np.inf
         else:
             stale = np.flatnonzero(~is_fresh & (score > -np.inf))
             best = stale[np.argsort(-score[stale], kind="stable")[:_BATCH]]
@@ -231,8 +279,15 @@ def _k_medoids(items: Items, k: int) -> IntArray:
         if cost < best_cost - 1e-12 * len(F):
             best_cost, best_labels = cost, labels
     sizes = np.bincount(best_labels, minlength=k)
-    chosen = _representatives(F, z, best_labels, k, items.diversity)
-    return others[chosen[np.lexsort((chosen, -sizes))]]
+    ranked = _representatives(F, z, best_labels, k, items.diversity)
+    first = [members[0] for members in ranked]
+    chosen: list[int] = []
+    for cluster in np.lexsort((first, -sizes)):
+        chosen += items.first(others[ranked[cluster]], 1, chosen).tolist()
+    rest = items.others()
+    rest = rest[~np.isin(rest, chosen)]
+    chosen += items.first(rest, k - len(chosen), chosen).tolist()
+    return np.array(chosen, dtype=np.intp)
 
 
 def _seeds(F: FloatArray, z: FloatArray, k: int, rng: np.random.Generator) -> IntArray:
@@ -298,16 +353,16 @@ def _assign(F: FloatArray, centres: FloatArray) -> tuple[IntArray, float]:
 
 def _representatives(
     F: FloatArray, z: FloatArray, labels: IntArray, k: int, diversity: float
-) -> IntArray:
-    """Return the best item of each cluster; among equals the more relevant."""
-    chosen = np.empty(k, dtype=np.intp)
-    for cluster, members in enumerate(_split(labels, k)):
+) -> list[IntArray]:
+    """Return the items of each cluster, the best first; of equals the more relevant."""
+    ranked = []
+    for members in _split(labels, k):
         rows = F[members]
         # The mean of similarities is the similarity to the mean.
         central = rounded(rows @ rows.mean(axis=0))
         score = (1.0 - diversity) * z[members] + diversity * central
-        chosen[cluster] = members[np.lexsort((-z[members], -score))[0]]
-    return chosen
+        ranked.append(members[np.lexsort((-z[members], -score))])
+    return ranked
 
 
 #: The names that :func:`variegate.select` takes.

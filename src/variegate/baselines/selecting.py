@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Real
 from typing import Any, Literal
 
@@ -13,6 +14,7 @@ from variegate._typing import BoolArray, FloatArray, IntArray, RandomState, Subs
 from variegate._validation import check_choice, check_count, check_real
 from variegate.baselines.methods import METHODS, Items
 from variegate.decoding import Constraint
+from variegate.decoding.base import check_size
 from variegate.linalg.cosine import chunks, unit_rows
 from variegate.subsets import as_members
 
@@ -51,6 +53,8 @@ def select(
     exclude: SubsetLike = (),
     order: Literal["importance", "number"] = "importance",
     random_state: RandomState = None,
+    at_most: Any = None,
+    per: Any = None,
 ) -> IntArray:
     """Choose items that are relevant and unlike each other, without learning.
 
@@ -86,6 +90,12 @@ def select(
         The included first, then the others in order of choice; or sorted by number.
     random_state : None, int or numpy.random.Generator
         Used by "k-medoids" and "random"; the others involve no chance.
+    at_most : int or sequence of int, optional
+        Choose at most this many items with the same label.  A ``k`` that this rules out
+        is an error; without ``k`` fewer are chosen.  The included items count.
+    per : array of shape (N,) or sequence of arrays, optional
+        The label of every item, such as its source: any hashable values.  Several
+        limits have as many arrays: ``at_most=(2, 3), per=(brands, authors)``.
 
     Returns
     -------
@@ -143,9 +153,9 @@ def select(
             f"budget={budget!r} needs costs, one for each item, such as their numbers "
             "of words; to choose a number of items, give k"
         )
-    limit = None if budget is None else Constraint.of(len(F), None, budget, costs)
+    limit = Constraint.of(len(F), None, budget, costs, at_most, per)
     count = _count(k, budget, len(F), included)
-    if limit is not None:
+    if not limit.is_free:
         allowed &= _room(limit, included)
     places = np.flatnonzero(allowed)
     items = Items(
@@ -155,6 +165,17 @@ def select(
         float(diversity),
         rng,
     )
+    is_one_by_one = method in _ONE_BY_ONE
+    if limit.at_most is not None:
+        labels = limit.at_most.among(places)
+        # Fewer places than k are all chosen, as far as the limits allow.
+        exactly = k if k is not None and k < len(places) else None
+        if exactly is not None:
+            check_size(labels, exactly, items.included.tolist())
+        if budget is None or not is_one_by_one:
+            count_of = exactly if budget is None else None
+            limits = Constraint(count_of, None, np.ones(len(places)), labels)
+            items = replace(items, limit=limits)
 
     def more(wanted: int) -> IntArray:
         """Return the included items and ``wanted`` more."""
@@ -163,10 +184,10 @@ def select(
         return np.concatenate([included, places[METHODS[method](items, wanted)]])
 
     others = places[items.is_open()]
-    if limit is None:
+    if budget is None:
         chosen = more(min(count - len(included), len(others)))
     else:
-        chosen = _within(limit, count, included, others, more, method in _ONE_BY_ONE)
+        chosen = _within(limit, count, included, others, more, is_one_by_one)
     return chosen if order == "importance" else np.sort(chosen)
 
 
@@ -206,6 +227,17 @@ def _room(limit: Constraint, included: IntArray) -> BoolArray:
         raise ValueError(
             f"the included items cost {spent:g}, more than the budget {limit.budget:g}"
         )
+    if limit.at_most is not None:
+        over = limit.at_most.used(included) > limit.at_most.room
+        if len(labels := np.flatnonzero(over)):
+            first = int(
+                np.flatnonzero((limit.at_most.labels == labels[0]).any(axis=0))[0]
+            )
+            raise ValueError(
+                f"{limit.at_most.used(included)[labels[0]]} included items have the "
+                f"label of item {first}, and at_most is {limit.at_most.room[labels[0]]}"
+                ": include fewer, or give a larger at_most"
+            )
     affordable = np.asarray(limit.affords(spent + limit.costs))
     affordable[included] = True
     return affordable
@@ -233,6 +265,8 @@ def _within(
         asked = more(wanted)
         taken = _filled(asked, k, limit)
         rest = np.setdiff1d(others, asked)
+        if limit.at_most is not None:
+            rest = rest[limit.at_most.open(taken)[rest]]
         if not (is_one_by_one and len(taken) < k and len(rest)):
             return taken
         if not limit.affords(costs[taken].sum() + costs[rest].min()):
@@ -243,10 +277,14 @@ def _within(
 def _filled(order: IntArray, k: int, limit: Constraint) -> IntArray:
     taken: list[int] = []
     spent = 0.0
+    is_open = np.ones(len(limit.costs), dtype=bool)
     for item in order.tolist():
-        if len(taken) < k and limit.affords(spent + limit.costs[item]):
+        fits = is_open[item] and limit.affords(spent + limit.costs[item])
+        if len(taken) < k and fits:
             spent += float(limit.costs[item])
             taken.append(item)
+            if limit.at_most is not None:
+                is_open = limit.at_most.open(taken)
     return np.array(taken, dtype=np.intp)
 
 
@@ -305,10 +343,8 @@ def _relevance(relevance: Any, n_items: int) -> FloatArray:
     return array
 
 
-def _expected(count: int, limit: Constraint | None) -> int:
+def _expected(count: int, limit: Constraint) -> int:
     """Return how many items will be chosen, at the mean cost."""
-    if limit is None:
-        return count
     room = limit.largest_cost() / max(float(limit.costs.mean()), 1e-300)
     return int(min(count, np.ceil(room)))
 

@@ -172,6 +172,8 @@ class AtMost:
         is_open[list(chosen)] = False
         items = np.flatnonzero(is_open)
         least = np.full(len(costs), np.inf)
+        if count < 1:
+            return least
         if len(self.labels) > 1:
             is_equal = bool(costs.min(initial=1.0) == costs.max(initial=1.0))
             spare = count + len(self.labels) - 1

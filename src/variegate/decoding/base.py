@@ -114,11 +114,13 @@ class Constraint:
             others = spent + self.costs[cheapest[:later]].sum()
             total = np.where(among, with_one, others + self.costs)
             room = np.asarray(self.affords(total))
-        if self.at_most is not None and self.k is None:
-            room &= self.at_most.open(chosen)
-        elif self.at_most is not None and self.k is not None:
+        if (at_most := self.at_most) is None:
+            pass
+        elif self.k is None or (self.budget is None and len(at_most.labels) == 1):
+            room &= at_most.open(chosen)
+        else:
             count = self.k - len(chosen)
-            least = self.at_most.least_costs(self.costs, count, chosen)
+            least = at_most.least_costs(self.costs, count, chosen)
             room &= np.isfinite(least) & np.asarray(self.affords(spent + least))
         room[chosen] = False
         return room

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from variegate._typing import FloatArray, IntArray
+from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.linalg.limits import COMPILED_ROWS, RANK_TOLERANCE
 
 #: Residuals that differ by no more than this share are equal.
@@ -12,12 +14,17 @@ _TIE = 1e-10
 
 
 def choose_rows(
-    B: FloatArray, squared: FloatArray, count: int, threshold: float = 0.0
+    B: FloatArray,
+    squared: FloatArray,
+    count: int,
+    threshold: float = 0.0,
+    leaves_room: Callable[[list[int]], BoolArray] | None = None,
 ) -> tuple[IntArray, bool]:
     """Choose up to ``count`` rows, each time the one with the largest residual.
 
     ``B`` (N, D) is of single or double precision, ``squared`` (N,) are the squared
-    lengths of its rows.  Ties go to the row with the smallest number.  Returns the
+    lengths of its rows.  ``leaves_room`` returns a mask of the rows that may follow the
+    chosen ones.  Ties go to the row with the smallest number.  Returns the
     chosen rows in the order of choice, and whether a squared residual of no more than
     ``threshold`` ended the search, rather than ``count`` or the rank.
     """
@@ -36,6 +43,8 @@ def choose_rows(
         directions[step] = direction / np.sqrt(direction @ direction)
         residuals.take(item)
         chosen[step] = item
+        if leaves_room is not None:
+            residuals.close(~leaves_room(chosen[: step + 1].tolist()))
     return chosen, False
 
 
@@ -60,6 +69,10 @@ class _Residuals:
         self.residual -= (self.B @ self.directions[self.n_taken]) ** 2
         self.residual[item] = -np.inf
         self.n_taken += 1
+
+    def close(self, rows: BoolArray) -> None:
+        """Exclude rows from later choices."""
+        self.residual[rows] = -np.inf
 
 
 class _LazyResiduals:
@@ -87,3 +100,6 @@ class _LazyResiduals:
     def take(self, item: int) -> None:
         self.bound[item] = -np.inf
         self.n_taken += 1
+
+    def close(self, rows: BoolArray) -> None:
+        self.bound[rows] = -np.inf
