@@ -165,6 +165,40 @@ def test_the_second_choice_of_readers_names_itself(
     assert messages.startswith("variegate: note: 2 pages read by the built-in HTML ")
 
 
+LOG = "".join(
+    f"2025-03-03 10:00:0{n} INFO worker {n} of the pool was started.\n"
+    for n in range(9)
+)
+
+
+def test_logs_are_left_out_with_a_note(variegate, model_file, tmp_path):
+    options = ["--model", model_file, "--budget", "9s"]
+    (tmp_path / "server.log").write_text(LOG)
+    assert fails(
+        variegate("summarize", "server.log", *options),
+        "there is no prose in server.log, only records of a log or rows of numbers: a "
+        "summary needs text in sentences",
+    )
+    (tmp_path / "a.txt").write_text("It rained in the north all day.")
+    status, output, messages = variegate("summarize", "a.txt", "server.log", *options)
+    assert (status, output) == (0, "It rained in the north all day.\n")
+    assert messages == (
+        "variegate: note: there is no prose in server.log, only records of a log or "
+        "rows of numbers: left out\n"
+    )
+
+
+def test_a_missing_extra_gives_the_command(
+    variegate, model_file, tmp_path, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "pypdfium2", None)
+    (tmp_path / "paper.pdf").write_bytes(b"%PDF-1.4")
+    assert fails(
+        variegate("summarize", "paper.pdf", "--model", model_file),
+        "reading PDF files needs pypdfium2: pip install 'variegate[pdf]'",
+    )
+
+
 def test_the_language_is_detected(variegate, model_file, tmp_path):
     (tmp_path / "f.txt").write_text(
         "La pluie est tombée dans le nord du pays. Les routes ont été fermées."

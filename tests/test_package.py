@@ -103,8 +103,8 @@ scipy.fft scipy.linalg scipy.ndimage scipy.optimize scipy.sparse scipy.spatial
 scipy.special scipy.stats sklearn sklearn.cluster sklearn.linear_model sklearn.metrics
 sklearn.preprocessing joblib threadpoolctl numba pandas
 click cv2 jinja2 matplotlib narwhals pyarrow dask distributed torch triton safetensors
-syntok trafilatura lxml regex rich haystack langchain_core llama_index pydantic
-starlette uvicorn anyio
+syntok trafilatura lxml docutils pypdfium2 regex rich haystack langchain_core
+llama_index pydantic starlette uvicorn anyio
 """
 
 #: scikit-learn imports these itself: scipy.stats, which imports most of SciPy, and

@@ -311,6 +311,18 @@ def test_folders_of_documents_are_clusters(documents):
     assert dict(material.items(0)[0].fields)["document"] == "cats.txt"
 
 
+def test_documents_of_other_formats(tmp_path):
+    text = "Rain fell in Oslo today. Nobody was hurt by it."
+    (tmp_path / "a.rst").write_text(f"{text} See :doc:`more`.")
+    (tmp_path / "b.eml").write_text(
+        f"Subject: Rain\nTo: Anna\n\n{text}\n-- \nAnna Alm."
+    )
+    material = open_material(tmp_path)
+    assert material.names == ["a.rst", "b.eml"]
+    expected = ["Rain fell in Oslo today.", "Nobody was hurt by it."]
+    assert [item.text for item in material.items(1)] == expected
+
+
 @pytest.mark.parametrize("suffix", [".jsonl", ".ndjson"])
 def test_clusters_may_be_lines_of_json(tmp_path, suffix):
     path = tmp_path / f"clusters{suffix}"

@@ -45,6 +45,22 @@ def _note_reading(documents: Sequence[Document], other: str | None) -> None:
         output.print_note(f"{which} read by {simple[0].reader}")
 
 
+def _with_prose(documents: Sequence[Document]) -> list[Document]:
+    """Leave out logs and tables of numbers, with a note."""
+    from variegate.text.layout import lacks_prose
+
+    kept = [one for one in documents if not lacks_prose(one.text)]
+    left_out = [one.id for one in documents if lacks_prose(one.text)]
+    if not left_out:
+        return kept
+    which = left_out[0] if len(left_out) == 1 else f"{len(left_out)} files"
+    problem = f"there is no prose in {which}, only records of a log or rows of numbers"
+    if not kept:
+        raise click.UsageError(f"{problem}: a summary needs text in sentences")
+    output.print_note(f"{problem}: left out")
+    return kept
+
+
 @click.command(
     epilog="\b\nvariegate summarize news/*.txt --budget 100w\n"
     "variegate summarize report.md --budget 5s --html summary.html"
@@ -80,9 +96,9 @@ def summarize(
 ) -> None:
     """Choose the sentences that represent some documents.
 
-    FILES are text, Markdown or HTML, or folders of them; "-" is standard input, which
-    is also read where no file is named.  All of them together give one summary, a
-    sentence a line.
+    FILES are text, PDF, Markdown, reStructuredText, HTML, e-mail or Word files, or
+    folders of them; "-" is standard input, which is also read where no file is named.
+    All of them together give one summary, a sentence a line.
     """
     from variegate.text.languages import other_language
     from variegate.text.summary import html_report
@@ -90,12 +106,12 @@ def summarize(
     if not files:
         if sys.stdin is None or sys.stdin.isatty():
             raise click.UsageError(
-                "no files: name text, Markdown or HTML files or folders, or '-' for "
-                "standard input"
+                "no files: name text, PDF, Markdown, HTML or e-mail files or folders, "
+                "or '-' for standard input"
             )
         files = ("-",)
     other = None if language is None else other_language(language)
-    documents = text.read_documents(files, encoding)
+    documents = _with_prose(text.read_documents(files, encoding))
     sources = [document.id for document in documents] + ([str(model)] if model else [])
     output.refuse_to_replace(html, "--html", sources, force)
     summarizer = text.load_default() if model is None else text.Summarizer.load(model)
@@ -145,7 +161,7 @@ def fit_summarizer(
     """Learn to summarize from documents and summaries that people wrote.
 
     DATA has one JSON object a line: {"documents": [...], "references": [...]}, both
-    lists of texts, and perhaps the "language" they are in.
+    lists of texts or of {"path": FILE}, and perhaps the "language" they are in.
     """
     output.refuse_to_replace(out, "-o", [data], force)
     clusters = text.read_clusters(data, encoding=encoding)

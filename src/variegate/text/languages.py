@@ -16,6 +16,7 @@ from typing import Any
 from variegate.text.documents import Document
 
 _ENOUGH = 100_000  # characters from the beginning that a language is detected from
+_ENOUGH_WORDS = 15  # of a paragraph that its language is detected from
 _LEAST_SHARE = 0.15  # of a text's words, that its language's common words have
 
 _WORD = re.compile(r"[^\W\d_]+")
@@ -98,26 +99,59 @@ def other_language(name: str) -> str | None:
     return next((str(other) for code, other in known if wanted in (code, other)), None)
 
 
-def detect_language(text: str) -> str | None:
-    """Return the name of the language of a text, or None if it has no lists.
+def _language_shares(text: str) -> dict[str, float]:
+    """Return the share of each language's common words, of those in the text's script.
 
-    Its script decides, then its most common words; of a long text the beginning.
+    Greek and Hebrew have a script of their own, and share 1.
     """
     text = text[:_ENOUGH].lower()
     letters = sum(one.isalpha() for one in text)
     counts = {name: len(found.findall(text)) for name, found in _SCRIPTS.items()}
     script = max(counts, key=lambda name: counts[name])
     if not letters or counts[script] < 0.5 * letters:
-        return None
+        return {}
     if script in ("greek", "hebrew"):
-        return script
+        return {script: 1.0}
     pieces = Counter((_PIECE if script == "hindi" else _WORD).findall(text))
-    shares = {
+    return {
         name: sum(pieces[word] for word in words) / pieces.total()
         for name, words in _COMMON_WORDS.items()
     }
-    best = max(shares, key=lambda name: shares[name])
+
+
+def detect_language(text: str) -> str | None:
+    """Return the name of the language of a text, or None if it has no lists.
+
+    Its script decides, then its most common words; of a long text the beginning.
+    """
+    shares = _language_shares(text)
+    best = max(shares, key=lambda name: shares[name], default="")
     return best if best in LANGUAGES and shares[best] >= _LEAST_SHARE else None
+
+
+def in_other_language(texts: Sequence[str]) -> list[bool]:
+    """Return which of the paragraphs of a document are not in its main language.
+
+    It is the one of most letters.  Paragraphs of fewer than 15 words, and those with
+    common words of the main language too, count as being in it.
+    """
+    shares = [
+        _language_shares(text) if len(text.split()) >= _ENOUGH_WORDS else {}
+        for text in texts
+    ]
+    best = [max(one, key=lambda name: one[name], default="") for one in shares]
+    sizes = Counter[str]()
+    for text, name, share in zip(texts, best, shares, strict=True):
+        if name and share[name] >= _LEAST_SHARE:
+            sizes[name] += len(text)
+    main = max(sizes, key=lambda name: sizes[name], default="")
+    return [
+        name in sizes
+        and name != main
+        and share[name] >= _LEAST_SHARE
+        and share.get(main, 0.0) < 0.3 * share[name]
+        for name, share in zip(best, shares, strict=True)
+    ]
 
 
 def language_of(documents: Sequence[Document], name: str | None) -> str | None:

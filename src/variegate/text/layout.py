@@ -30,7 +30,7 @@ _BREAK = re.compile("\r\n|[\n\r\x0b\x0c\u2028\u2029]|\\Z")
 _LEADING = re.compile(rf"(?:[^\S\x85]|[{INVISIBLE}])*+")
 _EDGE = re.compile(rf"[^\S\x85]|[{INVISIBLE}]")
 _WORD = re.compile(rf"[\w{MARKS}]+")
-_LIST_ITEM = re.compile(
+LIST_ITEM = re.compile(
     r"(?:[-*+•‣▪◦]|\d{1,3}[.)]|\d{1,2}(?:\.\d{1,2})+\.|\(?[a-zA-Z]\))\s+"
 )
 _ENDS_SENTENCE = re.compile(rf"[.!?…|;\u037e{ENDS}][\s{CLOSERS}」』）】》]*$")
@@ -52,6 +52,14 @@ _NUMBERED = re.compile(r"(?:section\s+)?\d{1,3}(?:\.\d{1,3})*[.:)]?\s+(?=\D)", r
 _LOOSE_DOTS = re.compile(r"[\s,]\.+$|\.\.\]+$")  # "starting with .", "[FILE...]"
 _WORD_CHARACTER = re.compile(r"\w")
 _ALL_DATES = frozenset[str]().union(*(entry.dates for entry in LANGUAGES.values()))
+
+# The beginning of a line of a log: a time of day, a level in capitals, an address.
+_RECORD = re.compile(
+    r"\W*(?:\S+\s+){0,3}?\W*(?:\d{1,2}:\d{2}:\d{2}\b"
+    r"|\d{4}-\d\d-\d\dT\d\d:\d\d|(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL)\b)"
+    r"|(?:\d{1,3}\.){3}\d{1,3}\s"
+)
+_FEWEST_RECORDS = 5
 
 _LONGEST_TITLE = 8  # words; a sentence has more
 
@@ -108,7 +116,7 @@ def _wrap_width(text: str, lines: list[_Line]) -> tuple[int | None, bool]:
     inner = [
         (line, following)
         for line, following in pairwise(lines)
-        if not following.after_blank and not _LIST_ITEM.match(text, following.start)
+        if not following.after_blank and not LIST_ITEM.match(text, following.start)
     ]
     if not inner:
         return None, False
@@ -126,12 +134,12 @@ def _wrap_width(text: str, lines: list[_Line]) -> tuple[int | None, bool]:
 def _continues(text: str, paragraph: list[_Line], line: _Line, width: int) -> bool:
     """Whether a line of wrapped text continues the paragraph before it."""
     first, last = paragraph[0], paragraph[-1]
-    item = _LIST_ITEM.match(text, first.start)
+    item = LIST_ITEM.match(text, first.start)
     hanging = first.indent + item.end() - item.start() if item else 0
     if (
         line.after_blank
         or line.indent > max(1, last.indent, hanging)
-        or _LIST_ITEM.match(text, line.start)
+        or LIST_ITEM.match(text, line.start)
         or any(_NO_PROSE.search(one.row(text)) for one in (last, line))
         or all(_FIELD.match(text, one.start) for one in (last, line))
     ):
@@ -198,16 +206,16 @@ def _kinds(lines: list[str], language: Language | None) -> list[Kind]:
     if (
         length[first] < 25
         and (not ends[first] or _NUMERIC_DATE.match(lines[first]))
-        and not _LIST_ITEM.match(lines[first])
+        and not LIST_ITEM.match(lines[first])
         and any(length[n] > length[first] for n in sentences if n > first)
     ):
         result[first] = "headline"
     run = 0
     for n in range(first + 1, len(lines)):
-        if length[n] <= 8 and not ends[n] and not _LIST_ITEM.match(lines[n]):
+        if length[n] <= 8 and not ends[n] and not LIST_ITEM.match(lines[n]):
             run += 1
             continue
-        if run <= 2 and not _LIST_ITEM.match(lines[n]):
+        if run <= 2 and not LIST_ITEM.match(lines[n]):
             result[n - run : n] = ["headline"] * run
         run = 0
     for n in dates:
@@ -265,10 +273,21 @@ def _underlines(rule: str, line: str) -> bool:
     )
 
 
+def lacks_prose(text: str) -> bool:
+    """Whether nearly all lines of a text are records of a log or rows of numbers."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    n_records = sum(
+        _RECORD.match(line) is not None
+        or sum(map(str.isdigit, line)) > sum(map(str.isalpha, line))
+        for line in lines
+    )
+    return n_records >= max(_FEWEST_RECORDS, 0.8 * len(lines))
+
+
 def begins_amid(document: Document, block: Block, previous: Block | None) -> bool:
     """Whether a block begins in the middle of a sentence, in lower case."""
     text, start = document.text, block.start
-    if document.blocks is None and (item := _LIST_ITEM.match(text, start)):
+    if document.blocks is None and (item := LIST_ITEM.match(text, start)):
         return text[item.end() : item.end() + 1].islower()
     if previous is None:
         return False

@@ -20,50 +20,52 @@ HTML_READER = "the built-in HTML reader"
 _Attributes = list[tuple[str, str | None]]
 
 
-def _names(text: str) -> frozenset[str]:
+def names(text: str) -> frozenset[str]:
+    """Return the words of a text."""
     return frozenset(text.split())
 
 
-_NO_TEXT = _names(
+_NO_TEXT = names(
     """script style noscript template title nav footer aside svg math button select
     textarea iframe object audio video canvas dialog pre menu del s strike"""
 )
 # Elements inside a line of text; all others begin and end paragraphs.
-_INLINE = _names(
+_INLINE = names(
     """a abbr acronym b bdi bdo big cite code data del dfn em font i img input ins kbd
     label mark q rp rt ruby s samp small span strike strong sub sup time tt u var wbr"""
 )
-_HEADINGS = _names("h1 h2 h3 h4 h5 h6")
-_CODE = _names("code samp kbd tt var")
+_HEADINGS = names("h1 h2 h3 h4 h5 h6")
+_CODE = names("code samp kbd tt var")
 # Elements that are always closed: their content can be left out by attributes.
-_CLOSED = _HEADINGS | _names(
+_CLOSED = _HEADINGS | names(
     "div section ul ol dl span a form table header details figure p b i small"
 )
-_ROLES = _names(
+_ROLES = names(
     """navigation dialog alertdialog search menu menubar contentinfo complementary
     banner toolbar tooltip"""
 )
 _ASIDE = re.compile(
     r"(?i)(?:^|[\s_-])(?:nav|navbar|navigation|navheader|navfooter|sidebar|sidetoc|toc|"
     r"breadcrumbs?|menu|menubar|footer|popup|modal|cookies?|skip-?link|headerlink|"
-    r"visually-hidden|sr-only|searchbox|search-?form|pagination|table-of-contents)"
+    r"visually-hidden|sr-only|searchbox|search-?form|pagination|table-of-contents|"
+    r"gmail_(?:quote|signature)|moz-(?:cite-prefix|signature)|yahoo_quoted)"
     r"(?:$|[\s_-])"
 )
 _HIDDEN_STYLE = re.compile(r"(?i)(?:display\s*:\s*none|visibility\s*:\s*hidden)")
 _ANCHORS = "¶#§🔗 \u00a0"
 
 
-class _Passage(NamedTuple):
-    """A block of a page with its spans of code, ``inside`` main content or not.
+class Passage(NamedTuple):
+    """A block of a document with its spans of code, ``inside`` main content or not.
 
     It ``follows`` another after a line break only.
     """
 
     kind: Kind
     text: str
-    code: Sequence[tuple[int, int]]
-    inside: bool
-    follows: bool
+    code: Sequence[tuple[int, int]] = ()
+    inside: bool = True
+    follows: bool = False
 
 
 class _HtmlReader(HTMLParser):
@@ -71,7 +73,7 @@ class _HtmlReader(HTMLParser):
 
     def __init__(self, *, by_class: bool) -> None:
         super().__init__(convert_charrefs=True)
-        self.passages: list[_Passage] = []
+        self.passages: list[Passage] = []
         self._by_class = by_class
         self._skipping: str | None = None
         self._depth = 0
@@ -159,8 +161,8 @@ class _HtmlReader(HTMLParser):
             or _HIDDEN_STYLE.search(attributes.get("style") or "")
         ):
             return True
-        names = (attributes.get("class"), attributes.get("id"))
-        return self._by_class and any(_ASIDE.search(name or "") for name in names)
+        named = (attributes.get("class"), attributes.get("id"))
+        return self._by_class and any(_ASIDE.search(name or "") for name in named)
 
     def _add(self, data: str) -> None:
         self._pieces.append(data)
@@ -174,7 +176,7 @@ class _HtmlReader(HTMLParser):
         if text:
             code = [(start, min(end, len(text))) for start, end in self._code]
             self.passages.append(
-                _Passage(self._kind(text), text, code, bool(self._main), self._follows)
+                Passage(self._kind(text), text, code, bool(self._main), self._follows)
             )
         self._begin(follows=follows)
 
@@ -186,7 +188,7 @@ class _HtmlReader(HTMLParser):
         return "other" if mostly or "\t" in text else "body"
 
 
-def _as_document(passages: Sequence[_Passage], reader: str) -> Document:
+def as_document(passages: Sequence[Passage], reader: str) -> Document:
     """Join passages, with a blank line between blocks."""
     text, blocks = "", list[Block]()
     unbroken: list[tuple[int, int]] = []
@@ -203,7 +205,7 @@ def _as_document(passages: Sequence[_Passage], reader: str) -> Document:
     return Document(text, "", blocks, unbroken, reader)
 
 
-def _passages(source: str, *, by_class: bool) -> list[_Passage]:
+def _passages(source: str, *, by_class: bool) -> list[Passage]:
     """Return the passages of a page, of its main content if that has text."""
     reader = _HtmlReader(by_class=by_class)
     reader.feed(source)
@@ -212,7 +214,7 @@ def _passages(source: str, *, by_class: bool) -> list[_Passage]:
     return inside if _size(inside) else reader.passages
 
 
-def _size(passages: Sequence[_Passage]) -> int:
+def _size(passages: Sequence[Passage]) -> int:
     return sum(len(one.text) for one in passages if one.kind == "body")
 
 
@@ -227,7 +229,7 @@ def html_document(source: str) -> Document:
     # Where classes would leave out nearly all, they have another meaning.
     if _size(passages) < 0.2 * _size(everything):
         passages = everything
-    return _as_document(passages, HTML_READER)
+    return as_document(passages, HTML_READER)
 
 
 _HTML_NAMES = {  # of trafilatura's elements
@@ -284,7 +286,7 @@ def page_document(source: str) -> Document:
     passages = _passages(etree.tostring(tree, encoding="unicode"), by_class=False)
     if not any(passage.kind == "body" for passage in passages):
         return _built_in(source, "trafilatura found no text")
-    return _as_document(passages, f"trafilatura {version('trafilatura')}")
+    return as_document(passages, f"trafilatura {version('trafilatura')}")
 
 
 def _built_in(source: str, reason: str) -> Document:
@@ -310,4 +312,4 @@ def markdown_document(source: str) -> Document:
         source = source[front_matter.end() :]
     source = _FOOTNOTE.sub("", _ALERT.sub(r"\1", source))
     page = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(source)
-    return _as_document(_passages(page, by_class=False), "markdown-it-py")
+    return as_document(_passages(page, by_class=False), "markdown-it-py")

@@ -1,4 +1,4 @@
-"""Documents from text, Markdown and HTML files; clusters from JSON lines and DUC."""
+"""Documents from files of several formats; clusters from JSON lines and DUC."""
 
 from __future__ import annotations
 
@@ -6,20 +6,41 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from variegate.files.folders import files_below
 from variegate.text.documents import Cluster, Document
 from variegate.text.languages import as_language
+from variegate.text.mail import mail_document
 from variegate.text.markup import markdown_document, page_document
+from variegate.text.pages import pages_document, text_pages
+from variegate.text.pdf import pdf_document
+from variegate.text.restructured import restructured_document
+from variegate.text.word import word_document
 
-#: What makes a document of a file's text, by its suffix.
-_TO_DOCUMENT: dict[str, Callable[[str], Document]] = {
-    **dict.fromkeys((".txt", ".text"), Document),
+
+def _plain_document(text: str) -> Document:
+    """Return a text as it is, or in reading order where form feeds end pages."""
+    return pages_document(text_pages(text), "") if "\f" in text else Document(text)
+
+
+#: Readers of a file's text, by its suffix.
+_OF_TEXT: dict[str, Callable[[str], Document]] = {
+    **dict.fromkeys((".txt", ".text"), _plain_document),
     **dict.fromkeys((".md", ".markdown"), markdown_document),
     **dict.fromkeys((".html", ".htm"), page_document),
+    ".rst": restructured_document,
 }
+#: Readers of a file's bytes, which say themselves how they are encoded.
+_OF_BYTES: dict[str, Callable[[bytes], Document]] = {
+    ".pdf": pdf_document,
+    ".eml": mail_document,
+    ".docx": word_document,
+}
+#: Suffixes of the files that are read in folders.
+DOCUMENT_SUFFIXES = (*_OF_TEXT, *_OF_BYTES)
 
 
 def _decode(data: bytes, name: str, encoding: str) -> str:
@@ -41,18 +62,30 @@ def _decode(data: bytes, name: str, encoding: str) -> str:
     return text.removeprefix("\ufeff")
 
 
-def read_text(path: str | Path, encoding: str = "utf-8") -> str:
-    """Return the text of a plain file without a byte order mark."""
-    path = Path(path)
+def _read_bytes(path: Path) -> bytes:
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder, not a file")
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
-    return _decode(path.read_bytes(), str(path), encoding)
+    return path.read_bytes()
 
 
-def _document(source: str, name: str, suffix: str) -> Document:
-    document = _TO_DOCUMENT.get(suffix.lower(), Document)(source)
+def read_text(path: str | Path, encoding: str = "utf-8") -> str:
+    """Return the text of a plain file without a byte order mark."""
+    return _decode(_read_bytes(Path(path)), str(path), encoding)
+
+
+def _document(data: bytes, name: str, suffix: str, encoding: str) -> Document:
+    suffix = ".pdf" if data.startswith(b"%PDF-") else suffix.lower()
+    if suffix in _OF_BYTES:
+        read = partial(_OF_BYTES[suffix], data)
+    else:
+        text = _decode(data, name, encoding)
+        read = partial(_OF_TEXT.get(suffix, _plain_document), text)
+    try:
+        document = read()
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
     if not document.text.strip():
         raise ValueError(f"there is no text in {name}")
     return replace(document, id=name)
@@ -61,11 +94,11 @@ def _document(source: str, name: str, suffix: str) -> Document:
 def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
-    found = files_below(path, _TO_DOCUMENT)
+    found = files_below(path, DOCUMENT_SUFFIXES)
     if not found:
         raise ValueError(
             f"there is nothing to read in the folder {path}: "
-            f"files must end in {', '.join(_TO_DOCUMENT)}"
+            f"files must end in {', '.join(DOCUMENT_SUFFIXES)}"
         )
     return found
 
@@ -78,22 +111,23 @@ def read_documents(
     Parameters
     ----------
     paths : path or paths
-        A Markdown (``.md``) file, or the main content of an HTML page, is turned into
-        plain text, a paragraph between blank lines; any other file is taken as it
-        is.  A folder stands for the text, Markdown and HTML files in it and below,
-        sorted, without hidden ones; ``"-"`` for standard input.
-    encoding : str
+        A PDF, Markdown, reStructuredText or e-mail (``.eml``) file, or the main
+        content of an HTML page, is turned into plain text, a paragraph between blank
+        lines; so is a text of several pages, which form feeds end.  Any other file is
+        taken as it is.  A folder stands for the files of :data:`DOCUMENT_SUFFIXES` in
+        it and below, sorted, without hidden ones; ``"-"`` for standard input.
+    encoding : of files other than PDF and e-mail
     """
     if isinstance(paths, str | Path):
         paths = [paths]
     documents = []
     for path in paths:
         if str(path) == "-":
-            source = _decode(sys.stdin.buffer.read(), "standard input", encoding)
-            documents.append(_document(source, "standard input", ".txt"))
+            data = sys.stdin.buffer.read()
+            documents.append(_document(data, "standard input", ".txt", encoding))
         else:
             documents += [
-                _document(read_text(file, encoding), str(file), file.suffix)
+                _document(_read_bytes(file), str(file), file.suffix, encoding)
                 for file in _files(Path(path))
             ]
     if not documents:
@@ -101,30 +135,43 @@ def read_documents(
     return documents
 
 
-def _texts(row: Mapping[str, Any], field: str, where: str) -> list[tuple[str, str]]:
-    """Return the ``(id, text)`` of a list of strings or of ``{id, text}``."""
+def _texts(
+    row: Mapping[str, Any], field: str, where: str, folder: Path, encoding: str
+) -> list[Document]:
+    """Return the documents of a list of strings, ``{id, text}`` or ``{id, path}``."""
     items = row.get(field) or []
     if not isinstance(items, list):
         raise ValueError(f"{where}: {field!r} must be a list, not {items!r:.40}")
-    pairs = []
+    documents = []
     for number, item in enumerate(items, 1):
         name, text = str(number), item
         if isinstance(item, dict):
             name, text = str(item.get("id", name)), item.get("text")
+            if text is None and isinstance(item.get("path"), str):
+                file = folder / item["path"]
+                data = _read_bytes(file)
+                document = _document(data, str(file), file.suffix, encoding)
+                documents.append(replace(document, id=str(item.get("id", file))))
+                continue
         if not isinstance(text, str) or not text.strip():
             raise ValueError(
                 f"{where}: item {number} of {field!r} has no text: it must be a string "
-                'or {"id": ..., "text": ...}, and not blank'
+                'or {"id": ..., "text": ...}, and not blank, or {"path": ...}'
             )
-        pairs.append((name, text))
-    return pairs
+        documents.append(Document(text, name))
+    return documents
 
 
 def _cluster(
-    row: Mapping[str, Any], where: str, name: str, need_references: bool
+    row: Mapping[str, Any],
+    where: str,
+    file: tuple[Path, int, str],
+    need_references: bool,
 ) -> Cluster:
-    documents = _texts(row, "documents", where)
-    references = _texts(row, "references", where)
+    """Return the cluster of a line; ``file`` has its path, number and encoding."""
+    path, number, encoding = file
+    documents = _texts(row, "documents", where, path.parent, encoding)
+    references = _texts(row, "references", where, path.parent, encoding)
     if not documents:
         raise ValueError(f"{where}: there are no 'documents'")
     if need_references and not references:
@@ -140,10 +187,10 @@ def _cluster(
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from error
     return Cluster(
-        documents=tuple(Document(text, name) for name, text in documents),
-        references=tuple(text for _, text in references),
+        documents=tuple(documents),
+        references=tuple(one.text for one in references),
         language=None if language is None else language.name,
-        id=str(row.get("id", name)),
+        id=str(row.get("id", f"{path.name}:{number}")),
         group=str(row.get("topic", "")),
     )
 
@@ -160,9 +207,9 @@ def read_clusters(
     Parameters
     ----------
     path : path
-        Each object has ``documents`` (strings, or objects with ``id`` and ``text``)
-        and may have ``references`` (strings), ``id``, ``topic`` (the group of the
-        cluster) and ``language``.
+        Each object has ``documents`` (strings, or objects with ``id`` and ``text``, or
+        with the ``path`` of a file, relative to this one) and may have ``references``
+        (strings), ``id``, ``topic`` (the group of the cluster) and ``language``.
     where : only the clusters with these values, such as ``{"split": "train"}``
     need_references : whether a cluster without references is an error
     encoding : str
@@ -182,8 +229,8 @@ def read_clusters(
         if not isinstance(row, dict):
             raise ValueError(f"{place}: not an object but {line.strip():.40}")
         if all(row.get(field) == value for field, value in wanted.items()):
-            name = f"{Path(path).name}:{number}"
-            clusters.append(_cluster(row, place, name, need_references))
+            file = (Path(path), number, encoding)
+            clusters.append(_cluster(row, place, file, need_references))
     if not place:
         raise ValueError(f"there are no clusters in {path}: the file is empty")
     if not clusters:

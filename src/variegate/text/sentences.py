@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 
 from variegate.text.documents import Cluster, Document, Sentence
-from variegate.text.languages import Language, as_language
+from variegate.text.languages import Language, as_language, in_other_language
 from variegate.text.layout import (
     CLOSERS,
     INVISIBLE,
@@ -169,8 +170,11 @@ def _split_document(
     text = document.text
     shadow = _shadow(_without_code(document), language)
     blocks, known = blocks_of(document, language)
+    foreign = in_other_language([text[block.start : block.end] for block in blocks])
     position, previous = 0, None
-    for block in blocks:
+    for block, is_foreign in zip(blocks, foreign, strict=True):
+        if is_foreign:
+            block = replace(block, kind="other")
         pieces = _sentence_spans(text, shadow, block.start, block.end)
         if block.kind != "body" and pieces:
             pieces = [(pieces[0][0], pieces[-1][1])]

@@ -28,9 +28,7 @@ from variegate.text.budget import Budget
 from variegate.text.cluster_view import ClusterView, feature_names
 from variegate.text.documents import Cluster
 from variegate.text.languages import language_of
-from variegate.text.readers import read_clusters, read_documents
-
-DOCUMENT_SUFFIXES = (".txt", ".md", ".markdown", ".html", ".htm")
+from variegate.text.readers import DOCUMENT_SUFFIXES, read_clusters, read_documents
 
 #: Files that may hold clusters of documents, or a table.
 CLUSTER_SUFFIXES = (".jsonl", ".ndjson")

@@ -72,8 +72,9 @@ def _load(path: str | Path, kind: str) -> Any:
 
 def _kind_of(path: Path) -> str:
     """Return the kind of a file, or of most files in a folder, by their names."""
-    from variegate.studio.material.documents import CLUSTER_SUFFIXES, DOCUMENT_SUFFIXES
+    from variegate.studio.material.documents import CLUSTER_SUFFIXES
     from variegate.studio.material.pictures import PICTURE_SUFFIXES
+    from variegate.text.readers import DOCUMENT_SUFFIXES
     from variegate.video.reading import VIDEO_SUFFIXES
 
     kinds = {

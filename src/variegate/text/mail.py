@@ -1,0 +1,94 @@
+"""Text of e-mails: the subject as a headline, without quotations and signatures."""
+
+from __future__ import annotations
+
+import re
+from email import policy
+from email.errors import MessageError
+from email.message import EmailMessage, MIMEPart
+from email.parser import BytesParser
+
+from variegate.text.documents import Document
+from variegate.text.layout import blocks_of
+from variegate.text.markup import Passage, as_document, html_document
+
+_SIGNATURE = re.compile(r"(?m)^-- ?$")
+_FORWARDED = re.compile(
+    r"(?mi)^-+\s*(?:original message|forwarded message|ursprüngliche nachricht|"
+    r"message d'origine|původní zpráva)\s*-+\s*$"
+    r"|^(?:From|Von|De|Od): [^\n]+\n(?:Sent|Date|Gesendet|Datum|Envoyé|Odesláno) ?: "
+)
+_ATTRIBUTION = re.compile(
+    r"(?m)^(?:On|Am|Le|Dne|El|Il|Op)\b[^\n]*(?:\n[^\n>]*)?"
+    r"(?:wrote|schrieb[^\n:]*|a écrit|napsal[^\n:]*|escribió|ha scritto|schreef[^\n:]*)"
+    r"\s?:[ \t]*$"
+)
+_QUOTED = re.compile(r"(?m)^[ \t]*>[^\n]*$")
+_SALUTATION = re.compile(r"(?:\S+ ){0,4}\S+[,!:]")
+_BLOCKQUOTE = re.compile(r"(?i)(</?)blockquote\b")
+
+_READER = "the built-in e-mail reader"
+
+
+def mail_document(data: bytes) -> Document:
+    """Return the text of an e-mail, its subject first.
+
+    Quoted lines, the lines that introduce them, forwarded originals, signatures and
+    attachments are left out.  HTML is read where there is no plain text.
+
+    Raises
+    ------
+    ValueError : for bytes without headers, or parts that are nested too deeply
+    """
+    try:
+        message = BytesParser(EmailMessage, policy=policy.default).parsebytes(data)
+        part = message.get_body(("plain", "html"))
+    except RecursionError as error:
+        raise ValueError(
+            "the parts of the e-mail are nested too deeply: save its text (.txt)"
+        ) from error
+    names = {name.lower() for name in message.keys()}  # noqa: SIM118
+    if not names & {"from", "to", "subject", "date"}:
+        raise ValueError(
+            "not an e-mail: it has no From, To, Subject or Date; save a plain text as "
+            ".txt"
+        )
+    passages = [] if part is None else _passages(part)
+    if passages and (subject := _subject(message)):
+        passages.insert(0, Passage("headline", subject))
+    return as_document(passages, _READER)
+
+
+def _subject(message: EmailMessage) -> str:
+    try:
+        return " ".join(str(message.get("subject", "")).split())
+    except (MessageError, LookupError, ValueError):  # broken encoded words
+        return ""
+
+
+def _content(part: MIMEPart) -> str:
+    try:
+        content = part.get_content()
+    except (LookupError, ValueError):  # an unknown character set, a broken encoding
+        payload = part.get_payload(decode=True)
+        raw = payload if isinstance(payload, bytes) else b""
+        content = raw.decode("utf-8", "replace")
+    return str(content).replace("\r\n", "\n").replace("\0", "")
+
+
+def _passages(part: MIMEPart) -> list[Passage]:
+    """Return the paragraphs of a part of a mail that its sender wrote."""
+    text = _content(part)
+    if part.get_content_subtype() == "html":
+        document = html_document(_BLOCKQUOTE.sub(r"\1aside", text))
+    else:
+        for ending in (_SIGNATURE, _FORWARDED):
+            found = ending.search(text)
+            if found and text[: found.start()].strip():
+                text = text[: found.start()]
+        document = Document(_QUOTED.sub("\n", _ATTRIBUTION.sub("\n", text)))
+    passages = [
+        Passage(one.kind, document.text[one.start : one.end])
+        for one in blocks_of(document, None)[0]
+    ]
+    return passages[bool(passages and _SALUTATION.fullmatch(passages[0].text)) :]

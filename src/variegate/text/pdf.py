@@ -1,0 +1,162 @@
+"""Text of PDF files by PDFium: characters with their places, cut into pieces."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections import Counter
+from importlib.metadata import version
+from typing import Any
+
+from variegate.text.documents import Document
+from variegate.text.pages import WIDE_GAP, Piece, pages_document
+
+_MOST_PAGES = 2000
+_MOST_CHARACTERS = 20_000_000
+
+_HYPHENS = frozenset("\x02\ufffe")  # PDFium's marks of a hyphen at a line end
+_BEFORE_NOTE_MARK = '.,;:?!)”"'
+
+
+def pdf_document(data: bytes) -> Document:
+    """Return the text of a PDF file in reading order.
+
+    Raises
+    ------
+    ImportError : without pypdfium2
+    ValueError : for a damaged, encrypted or scanned file, or one of too many pages
+    """
+    try:
+        import pypdfium2  # type: ignore[import-not-found, import-untyped, unused-ignore]
+    except ImportError as error:
+        raise ImportError(
+            "reading PDF files needs pypdfium2: pip install 'variegate[pdf]'"
+        ) from error
+    try:
+        source = pypdfium2.PdfDocument(data)
+    except pypdfium2.PdfiumError as error:
+        if "password" in str(error).lower():
+            raise ValueError(
+                "the PDF file is encrypted: save it without a password"
+            ) from error
+        raise ValueError(
+            f"the PDF file is damaged or not a PDF file: {error}; open it in a viewer "
+            "and save it again"
+        ) from error
+    try:
+        n_pages = len(source)
+        if n_pages > _MOST_PAGES:
+            raise ValueError(
+                f"the PDF file has {n_pages:,} pages, more than {_MOST_PAGES:,}: "
+                "divide it"
+            )
+        pages, left = [], _MOST_CHARACTERS
+        for number in range(n_pages):
+            try:
+                pieces, n_characters = _page(source[number], left)
+            except pypdfium2.PdfiumError as error:
+                raise ValueError(
+                    f"page {number + 1} of the PDF file is damaged: {error}; open the "
+                    "file in a viewer and save it again"
+                ) from error
+            pages.append(pieces)
+            left -= n_characters
+    finally:
+        source.close()
+    document = pages_document(pages, f"pypdfium2 {version('pypdfium2')}")
+    if not document.text:
+        raise ValueError(
+            "the PDF file has pages but no text; if they are scanned, run text "
+            "recognition (OCR) first"
+        )
+    return document
+
+
+def _page(page: Any, most: int) -> tuple[list[Piece], int]:
+    """Return the pieces of a page and its number of characters."""
+    import pypdfium2.raw as pdfium  # type: ignore[import-not-found, import-untyped, unused-ignore]
+
+    textpage = page.get_textpage()
+    n_characters = textpage.count_chars()
+    if n_characters > most:
+        raise ValueError(
+            f"the PDF file has more than {_MOST_CHARACTERS:,} characters: divide it"
+        )
+    height = page.get_height()
+    box, matrix = pdfium.FS_RECTF(), pdfium.FS_MATRIX()
+    x, y = ctypes.c_double(), ctypes.c_double()
+    writer = _Writer()
+    for index in range(n_characters):
+        letter = chr(pdfium.FPDFText_GetUnicode(textpage, index))
+        if letter in "\r\n":
+            writer.end()
+        elif letter.isspace():
+            writer.space = True
+        elif abs(pdfium.FPDFText_GetCharAngle(textpage, index)) < 0.1:
+            pdfium.FPDFText_GetLooseCharBox(textpage, index, box)
+            pdfium.FPDFText_GetCharOrigin(textpage, index, x, y)
+            pdfium.FPDFText_GetMatrix(textpage, index, matrix)
+            size = pdfium.FPDFText_GetFontSize(textpage, index)
+            size = max(size * math.hypot(matrix.c, matrix.d), 0.1)
+            writer.add(letter, (box.left, box.right), height - y.value, size)
+    writer.end()
+    textpage.close()
+    page.close()
+    return writer.pieces, n_characters
+
+
+class _Writer:
+    """Joins characters into pieces."""
+
+    def __init__(self) -> None:
+        self.pieces: list[Piece] = []
+        self.space = False
+        self._letters: list[str] = []
+        self._left = self._right = self._base = self._size = 0.0
+        self._sizes = Counter[float]()
+
+    def add(
+        self, letter: str, sides: tuple[float, float], base: float, size: float
+    ) -> None:
+        """Add a character to the piece, or end it and begin another."""
+        left, right = sides
+        if letter in _HYPHENS:
+            letter = "-"
+        if self._letters:
+            character = (self._right - self._left) / len(self._letters)
+            gap = left - self._right
+            raised = self._base - base
+            if (
+                letter.isdigit()
+                and not self.space
+                and 0.15 * self._size < raised < 0.6 * self._size
+                and self._letters[-1] in _BEFORE_NOTE_MARK
+            ):
+                return  # the number of a footnote
+            if (
+                abs(raised) > 0.6 * max(size, self._size)
+                or gap > WIDE_GAP * max(character, 0.3 * size)
+                or gap < -2 * size
+            ):
+                self.end()
+            elif self.space or gap > 0.2 * size:
+                self._letters.append(" ")
+        if not self._letters:
+            self._left, self._base, self._size = left, base, size
+            self._sizes.clear()
+        self._letters.append(letter)
+        self._right = max(right, self._left)
+        self._size = max(self._size, size)
+        self._sizes[size] += 1
+        self.space = False
+
+    def end(self) -> None:
+        """End the piece."""
+        text = "".join(self._letters)
+        # Characters beyond the first 65,536 come as two surrogates.
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        if text:
+            size = self._sizes.most_common(1)[0][0]
+            piece = Piece(text, self._left, self._right, self._base, size)
+            self.pieces.append(piece)
+        self._letters, self.space = [], False
