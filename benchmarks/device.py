@@ -125,10 +125,10 @@ def parts(problem, point):
 
 def pieces(stack, at):
     """Return the work of an evaluation: three pieces, and all of it with gradient."""
-    targets, kernels = stack.batch.targets, stack.process(at)
+    targets, kernels = stack.batch.targets, stack.build_kernels(at)
 
     def gradient():
-        stack.process(at).losses(targets, 1.0)[0].sum().backward()
+        stack.build_kernels(at).losses(targets, 1.0)[0].sum().backward()
 
     return {
         "qualities": partial(weighted_sum, at.theta, stack.quality),

@@ -29,7 +29,7 @@ from torch import Tensor
 
 import variegate.torch as vt
 from benchmarks.timing import Effort, Row, compared, take_turns
-from variegate.torch.dense import is_fused, plain_loss_terms
+from variegate.torch.dense import can_use_fused_kernel, plain_loss_terms
 from variegate.torch.targets import LossSettings, Targets
 
 __all__ = ["feature_rows", "loss_rows", "measure"]
@@ -81,7 +81,7 @@ def _loss_rows(device: str, n_sets: int, n_items: int, effort: Effort) -> list[R
         "autograd, solve": partial(_by_solve, L, wanted),
         "autograd, Cholesky": partial(_by_cholesky, L, wanted),
     }
-    if is_fused(L):
+    if can_use_fused_kernel(L):
         competitors["closed form, no kernel"] = partial(_closed, L, wanted)
     ours: Evaluation = partial(_ours, L, wanted)
     gradient = ours()

@@ -555,13 +555,15 @@ def test_the_gap_contains_the_truth_after_every_node(mode, monkeypatch):
         for start in (None, np.zeros(0, dtype=np.intp)):
             search = exact_module._Search(kernel, constraint, None if k else start)
             while search.n_open:
-                search.go_on()
-                found = search.best()
+                search.visit_nodes()
+                found = search.best_subset()
                 if found is not None:
                     assert kernel.log_det(found) <= truth + 1e-9
                 if search.n_open:
                     assert truth <= search.upper_bound() + 1e-9
-            assert kernel.log_det(search.best()) == pytest.approx(truth, abs=1e-8)
+            assert kernel.log_det(search.best_subset()) == pytest.approx(
+                truth, abs=1e-8
+            )
 
 
 @pytest.mark.parametrize(("n", "k"), [(30, None), (60, None), (30, 6)])

@@ -102,8 +102,8 @@ def test_upper_bounds_hold_at_every_step(n, n_limits, seed, use_k, use_budget):
         search = exact_module._Search(kernel, constraint, None)
         while search.n_open:
             assert best <= search.upper_bound() + 1e-8
-            search.go_on()
-    assert kernel.log_det(search.best()) == pytest.approx(best, abs=1e-7)
+            search.visit_nodes()
+    assert kernel.log_det(search.best_subset()) == pytest.approx(best, abs=1e-7)
 
 
 def test_a_gap_contains_the_truth():

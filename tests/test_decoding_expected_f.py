@@ -13,8 +13,17 @@ from instances import random_kernel_matrix
 from variegate.decoding import Constraint, ExpectedF, expected_f_score
 from variegate.decoding import expected_f as expected_f_module
 from variegate.decoding import size_search as search_module
-from variegate.decoding.size_search import SizedWeights, SizeSearch, largest, priced
-from variegate.linalg.coins import bulk, law_of_heads, laws_without_one
+from variegate.decoding.size_search import (
+    SizedWeights,
+    SizeSearch,
+    largest_places,
+    minimize_lagrangian_bound,
+)
+from variegate.linalg.coins import (
+    count_distribution,
+    leave_one_out_distributions,
+    likely_range,
+)
 
 BETAS = [0.5, 1.0, 2.0]
 
@@ -238,21 +247,21 @@ def test_laws_of_coins(m, seed):
         for i in range(m):
             if not heads[i]:
                 without[i, sum(heads)] += np.prod(each[:i] + each[i + 1 :])
-    law = law_of_heads(p)
+    law = count_distribution(p)
     np.testing.assert_allclose(law, by_hand, atol=1e-14)
-    first, last = bulk(law, 1e-15)
+    first, last = likely_range(law, 1e-15)
     assert law[:first].sum() + law[last + 1 :].sum() <= 1e-15
     first = max(first - 1, 0)
-    laws = laws_without_one(p, law, first, last)
+    laws = leave_one_out_distributions(p, law, first, last)
     np.testing.assert_allclose(laws, without[:, first : last + 1], atol=1e-13)
 
 
 def test_laws_of_many_coins_sum_to_one():
     rng = np.random.default_rng(0)
     for p in (rng.random(2000), np.full(2000, 0.5), rng.beta(0.05, 0.05, 2000)):
-        law = law_of_heads(p)
-        first, last = bulk(law, 1e-15)
-        laws = laws_without_one(p, law, max(first - 1, 0), last)
+        law = count_distribution(p)
+        first, last = likely_range(law, 1e-15)
+        laws = leave_one_out_distributions(p, law, max(first - 1, 0), last)
         np.testing.assert_allclose(laws.sum(axis=1), 1.0, atol=1e-11)
         # And each, with its coin put back, is the law of all.
         sizes = np.arange(max(first - 1, 0), last + 1)
@@ -269,24 +278,28 @@ def test_bounds_between_sizes_lose_nothing(scale, beta, monkeypatch):
     B = scale * rng.standard_normal((200, 20)) * rng.uniform(0.01, 1, 200)[:, None]
     weights = SizedWeights(vg.LEnsemble.from_factor(B).representation, beta)
     sizes = np.arange(1, 201)
-    table = weights.at(sizes)
+    table = weights.weights_at(sizes)
     values = [np.sort(row)[::-1][: a + 1].sum() for a, row in enumerate(table)]
     looked_at = []
     monkeypatch.setattr(search_module, "_MOST_WEIGHTS", 1)  # four sizes at a time
-    whole = weights.at
+    whole = weights.weights_at
 
-    def at(some, items=None):
+    def weights_at(some, items=None):
         looked_at.extend(some.tolist())
         return whole(some, items)
 
-    monkeypatch.setattr(weights, "at", at)
+    monkeypatch.setattr(weights, "weights_at", weights_at)
     best = SizeSearch(weights, Constraint.of(200, None, None, None)).run()
     assert best.value == pytest.approx(max(*values, weights.empty), abs=1e-12)
     assert best.bound == best.value
     assert len(set(looked_at)) == len(looked_at) < 60
     # What the search relies on, for every item.
-    assert (table[40] <= table[20] * weights.growth(sizes[[20]], sizes[[40]])).all()
-    assert (table[20] <= table[40] * weights.growth(sizes[[40]], sizes[[20]])).all()
+    assert (
+        table[40] <= table[20] * weights.bound_weight_ratios(sizes[[20]], sizes[[40]])
+    ).all()
+    assert (
+        table[20] <= table[40] * weights.bound_weight_ratios(sizes[[40]], sizes[[20]])
+    ).all()
 
 
 @given(n=st.integers(2, 9), seed=st.integers(0, 10**6))
@@ -300,7 +313,7 @@ def test_a_price_on_costs_bounds_the_best(n, seed):
         for A in itertools.combinations(range(n), size)
         if costs[list(A)].sum() <= budget
     )
-    found = priced(w, costs, size, budget)
+    found = minimize_lagrangian_bound(w, costs, size, budget)
     assert found.value <= best + 1e-12 <= found.bound + 2e-12
     assert found.value == pytest.approx(w[found.members].sum())
     assert costs[found.members].sum() <= budget
@@ -332,10 +345,10 @@ def test_a_search_that_is_cut_short_says_so(monkeypatch):
 
 def test_the_largest_of_equal_values_are_the_first():
     values = np.array([0.5, 0.7, 0.5 + 1e-15, 0.5, 0.1])
-    assert largest(values, 2).tolist() == [0, 1]
-    assert largest(values, 3).tolist() == [0, 1, 2]
-    assert largest(values, 0).tolist() == []
-    assert largest(values, 5).tolist() == [0, 1, 2, 3, 4]
+    assert largest_places(values, 2).tolist() == [0, 1]
+    assert largest_places(values, 3).tolist() == [0, 1, 2]
+    assert largest_places(values, 0).tolist() == []
+    assert largest_places(values, 5).tolist() == [0, 1, 2, 3, 4]
 
 
 # Repetition ----------------------------------------------------------------------
@@ -369,7 +382,7 @@ def test_repetition_against_all_subsets(rho, constraint):
         if k is not None and budget is not None:
             budget = float(np.sort(costs)[:4].sum() + 0.5)
         weights = SizedWeights(ensemble.representation, 1.0)
-        table, S = weights.at(np.arange(1, 9)), ensemble.S
+        table, S = weights.weights_at(np.arange(1, 9)), ensemble.S
         scores = {
             A: less_repetition(table[len(A) - 1], S, A, rho) if A else weights.empty
             for A in reference.all_subsets(8)
@@ -425,7 +438,7 @@ def test_repetition_among_the_best_of_many(monkeypatch):
     B = rng.standard_normal((60, 20)) * rng.uniform(0.1, 1.5, (60, 1))
     ensemble = vg.LEnsemble.from_factor(B)
     chosen = ensemble.decode(ExpectedF(repetition=1.0), k=6).indices
-    weights = SizedWeights(ensemble.representation, 1.0).at(np.array([6]))[0]
+    weights = SizedWeights(ensemble.representation, 1.0).weights_at(np.array([6]))[0]
     assert set(chosen) <= set(np.argsort(-weights)[:10])
     with pytest.raises(ValueError, match=r"at most 10 items are chosen.* has 11: give"):
         ensemble.decode(ExpectedF(repetition=1.0), k=11)

@@ -109,7 +109,7 @@ def test_moves_from_any_subset_in_the_order_of_their_gains(n, seed, mode):
         gain, move = state.best_move(refused)
         refused.add(move)
         assert gain == pytest.approx(best, abs=1e-7)
-        assert gain == pytest.approx(expected[tuple(state.after(move))], abs=1e-7)
+        assert gain == pytest.approx(expected[tuple(state.apply_move(move))], abs=1e-7)
     assert len(refused) == len(expected)
     assert state.best_move(refused)[0] == -np.inf
 
@@ -118,7 +118,7 @@ def test_drops_what_others_have_made_superfluous():
     # From both sides and the middle of a plane, one has to go.
     B = np.array([[1.1, 1.1, 0.01], [1.5, 0.0, 0.01], [0.0, 1.5, 0.02]])
     unconstrained = Constraint.of(3, None, None, None)
-    members, _ = Local()._climb(Dense(B @ B.T), unconstrained, np.arange(3))
+    members, _ = Local()._search_locally(Dense(B @ B.T), unconstrained, np.arange(3))
     assert members.tolist() == [1, 2]
 
 
@@ -133,9 +133,9 @@ def test_a_gain_that_was_rounding_is_refused_and_the_search_goes_on():
     B = np.array([[1.1, 1.1], [1.5, 0.0], [0.0, 1.5], [0.1, 1.4]])
     pairs = Constraint.of(4, 2, None, None)
     start = np.array([0, 1])
-    sure, _ = Local()._climb(Dense(B @ B.T), pairs, start)
+    sure, _ = Local()._search_locally(Dense(B @ B.T), pairs, start)
     assert sure.tolist() == [1, 2]
-    members, reason = Local()._climb(Doubtful(B @ B.T), pairs, start)
+    members, reason = Local()._search_locally(Doubtful(B @ B.T), pairs, start)
     assert members.tolist() == [1, 3]
     assert "after 1 move from" in reason
 

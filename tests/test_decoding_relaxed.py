@@ -8,7 +8,12 @@ from hypothesis import strategies as st
 import reference
 import variegate as vg
 from instances import random_kernel_matrix
-from variegate.decoding.relaxed import MARGIN, Relaxed, rounded, softmax_extension
+from variegate.decoding.relaxed import (
+    MARGIN,
+    Relaxed,
+    round_to_subset,
+    softmax_extension,
+)
 from variegate.linalg.representations import Dense
 
 
@@ -87,7 +92,7 @@ def test_rounding_never_lowers_the_extension(n, rank, seed):
     rng, L = random_instance(seed, n, rank)
     x = rng.choice([MARGIN, 0.5, 1.0 - MARGIN], n)
     x = np.where(rng.random(n) < 0.7, rng.uniform(MARGIN, 1 - MARGIN, n), x)
-    y = rounded(Dense(L), x)
+    y = round_to_subset(Dense(L), x)
     assert np.log(reference.det_subset(L, y)) >= extension_by_subsets(L, x) - 1e-8
 
 
@@ -122,7 +127,7 @@ def test_climbs_above_both_starting_points():
     # What is rounded is a maximum: no coordinate can be moved to raise F.
     _, L = random_instance(5, 7)
     kernel = Dense(L)
-    x, done = Relaxed()._climb(kernel, np.full(7, 1.0 - MARGIN))
+    x, done = Relaxed()._maximize_extension(kernel, np.full(7, 1.0 - MARGIN))
     assert done
     value, gradient = softmax_extension(kernel, x)
     assert value > softmax_extension(kernel, np.full(7, 0.5))[0]

@@ -19,9 +19,9 @@ from variegate.kernels.domains import Free
 from variegate.learning.examples import Example, check_examples
 from variegate.learning.factors import (
     Factors,
-    _factored,
+    _ensemble_of_factor,
     low_rank_factors,
-    prepared_embedding,
+    prepare_low_rank_embedding,
 )
 from variegate.learning.objective import LargeMarginLoss, Targets, ZeroProbabilityError
 from variegate.learning.parameters import InfeasibleError
@@ -193,7 +193,7 @@ def ground_sets_of(kind, n_sets=2, n_items=160):
     return sets, [np.sort(rng.permutation(n_items)[:3]) for _ in sets]
 
 
-def problem_of(kernel, sets, subsets, lam, monkeypatch=None):
+def build_problem(kernel, sets, subsets, lam, monkeypatch=None):
     if monkeypatch is not None:
         monkeypatch.setattr(
             "variegate.learning.problem.low_rank_factors", lambda *_: None
@@ -221,9 +221,9 @@ def some_point(problem):
 def test_problem_by_factors_equals_that_by_matrices(kernel, kind, lam, monkeypatch):
     sets, subsets = ground_sets_of(kind)
     kernel = kernel.fit(sets)
-    dual = problem_of(kernel, sets, subsets, lam)
+    dual = build_problem(kernel, sets, subsets, lam)
     assert all(isinstance(stack, DualStack) for stack in dual._stacks)
-    dense = problem_of(kernel, sets, subsets, lam, monkeypatch)
+    dense = build_problem(kernel, sets, subsets, lam, monkeypatch)
     assert not any(isinstance(stack, DualStack) for stack in dense._stacks)
     point = some_point(dual)
     value, gradient = dual.value_and_gradient(point)
@@ -236,7 +236,7 @@ def test_problem_by_factors_equals_that_by_matrices(kernel, kind, lam, monkeypat
 @pytest.mark.parametrize("lam", [0.0, 1.0, 8.0])
 def test_gradient_equals_central_differences(kernel, lam):
     sets, subsets = ground_sets_of("dense")
-    problem = problem_of(kernel.fit(sets), sets, subsets, lam)
+    problem = build_problem(kernel.fit(sets), sets, subsets, lam)
     point = some_point(problem)
     _, gradient = problem.value_and_gradient(point)
     expected = reference.central_differences(
@@ -278,7 +278,7 @@ def test_learned_features_equal_matrices(
     dual = problem()
     assert all(isinstance(stack, EmbeddedStack) for stack in dual._stacks)
     monkeypatch.setattr(
-        "variegate.learning.problem.prepared_embedding", lambda *_: None
+        "variegate.learning.problem.prepare_low_rank_embedding", lambda *_: None
     )
     dense = problem()
     assert not any(isinstance(stack, EmbeddedStack) for stack in dense._stacks)
@@ -341,7 +341,7 @@ def test_a_mixture_with_kinds_on_a_large_set_is_a_factor():
 def test_kernels_without_a_small_embedding(kernel):
     rng = np.random.default_rng(0)
     items = vg.GroundSet(np.ones((300, 1)), rng.standard_normal((300, 4)))
-    assert prepared_embedding(kernel.fit([items]), items) is None
+    assert prepare_low_rank_embedding(kernel.fit([items]), items) is None
 
 
 def test_factors_are_for_large_sets_with_few_columns():
@@ -357,7 +357,7 @@ def test_factors_are_for_large_sets_with_few_columns():
     very_wide = vg.GroundSet(np.ones((300, 1)), sparse.csr_array((300, 10**8)))
     assert low_rank_factors(vg.Linear(), very_wide) is None
     small = vg.GroundSet(np.ones((149, 1)), np.ones((149, 2)))
-    problem = problem_of(vg.Linear(), [small], [np.array([1])], 1.0)
+    problem = build_problem(vg.Linear(), [small], [np.array([1])], 1.0)
     assert not isinstance(problem._stacks[0], DualStack)
 
 
@@ -404,7 +404,7 @@ def test_impossible_items_are_named():
     features[7] = 0.0
     ground_set = vg.GroundSet(sets[0].quality, features)
     with pytest.raises(ValueError, match="ground set 0: item 7 is in the subset, but"):
-        problem_of(vg.Linear(), [ground_set], [np.array([3, 7])], 1.0)
+        build_problem(vg.Linear(), [ground_set], [np.array([3, 7])], 1.0)
     model = vg.LargeMarginDPP(kernel=vg.Linear(), jitter=0.0)
     with pytest.raises(InfeasibleError, match="ground set 0: its subset has probabil"):
         model.fit(sets, [np.arange(10)])
@@ -667,7 +667,7 @@ def test_steep_qualities_against_exact_numbers(spread, seed, monkeypatch):
     F = rng.standard_normal((n_items, rank))
     powers = rng.integers(-spread, spread, size=n_items)
     monkeypatch.setattr("variegate.learning.factors.TAME_TRACE", 0.0)
-    ensemble = _factored(Factors.of([F]), np.ones(1), powers * np.log(2.0))
+    ensemble = _ensemble_of_factor(Factors.of([F]), np.ones(1), powers * np.log(2.0))
     law = exact_law(F, powers)
     marginals = [
         float(sum(p for y, p in law.items() if i in y)) for i in range(n_items)

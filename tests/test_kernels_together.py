@@ -6,7 +6,7 @@ from scipy import sparse
 
 import variegate as vg
 from variegate.ground_set import GroundSetError
-from variegate.learning.stacks import costs_of, prepared_stack
+from variegate.learning.stacks import prepare_stack, stack_costs
 
 RNG = np.random.default_rng(0)
 
@@ -76,7 +76,7 @@ def test_what_is_not_made_together_is_made_one_by_one(kernel, sets):
     sets = [vg.GroundSet(np.ones((F.shape[0], 1)), F) for F in sets]
     kernel.fit(sets)
     assert kernel.prepare_together(sets) is None
-    found = prepared_stack(kernel, np.arange(len(sets)), sets)
+    found = prepare_stack(kernel, np.arange(len(sets)), sets)
     expected = kernel.stack([kernel.prepare(one) for one in sets])
     weights = kernel.domain.center()
     np.testing.assert_array_equal(
@@ -88,11 +88,11 @@ def test_the_one_that_is_wrong_is_named():
     sets = [vg.GroundSet(np.eye(2)), vg.GroundSet(1e200 * np.eye(2))]
     kernel = vg.MultipleKernel([1.0])
     with pytest.raises(GroundSetError, match="ground set 8: the similarity holds NaN"):
-        prepared_stack(kernel, np.array([3, 8]), sets)
+        prepare_stack(kernel, np.array([3, 8]), sets)
 
 
 def test_costs_of_sets_and_of_items():
-    np.testing.assert_array_equal(costs_of([1.0, 3], 2), [[1.0], [3.0]])
+    np.testing.assert_array_equal(stack_costs([1.0, 3], 2), [[1.0], [3.0]])
     np.testing.assert_array_equal(
-        costs_of([1.0, np.array([2.0, 5.0])], 2), [[1.0, 1.0], [2.0, 5.0]]
+        stack_costs([1.0, np.array([2.0, 5.0])], 2), [[1.0, 1.0], [2.0, 5.0]]
     )

@@ -3,10 +3,10 @@ import pytest
 
 from variegate.linalg.lapack import (
     SYMMETRIC_EIGENVALUES,
-    add_product,
-    arguments_of_eigenvalues,
     cholesky,
+    dsyev_arguments,
     inverse_from_cholesky,
+    symmetric_rank_k_update,
 )
 
 
@@ -36,7 +36,7 @@ def test_what_has_no_factor():
 @pytest.mark.parametrize("n", [1, 2, 5, 70])
 def test_eigenvalues_of_a_symmetric_matrix(n):
     M = definite(n) - n * np.eye(n)
-    numbers, values = arguments_of_eigenvalues(n), np.empty(n)
+    numbers, values = dsyev_arguments(n), np.empty(n)
     job, triangle, size, room, failed = (numbers[place:] for place in range(5))
     work = np.empty(room[0])
     arguments = (job, triangle, size, M.copy(), size, values, work, room, failed)
@@ -51,7 +51,7 @@ def test_symmetric_products(shape):
     X, C = rng.standard_normal(shape), definite(shape[0], 2)
     expected = -2.0 * X @ X.T + 0.5 * C if shape[1] else C
     work = C.copy()
-    add_product(work, X, -2.0, 0.5)
+    symmetric_rank_k_update(work, X, -2.0, 0.5)
     np.testing.assert_allclose(np.tril(work), np.tril(expected), atol=1e-10)
 
 

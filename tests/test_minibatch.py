@@ -369,7 +369,7 @@ class Walled:
 
 def test_a_step_into_the_infinite_is_taken_back():
     problem = Walled()
-    adam = Adam.at(problem.space, np.zeros(1))
+    adam = Adam.start_at(problem.space, np.zeros(1))
     adam.step(problem, 0.05, 100.0)
     assert adam.free[0] == pytest.approx(0.05)
     assert adam.step(problem, 0.01, 100.0) == 9.0
@@ -385,7 +385,7 @@ def test_adam_follows_its_formulas():
             return 0.0, self.last
 
     problem = Noisy()
-    adam = Adam.at(problem.space, np.zeros(1))
+    adam = Adam.start_at(problem.space, np.zeros(1))
     m = v = x = 0.0
     points, weights = [], []
     for t in range(1, 20):

@@ -27,7 +27,9 @@ LAMBDAS = [0.0, 1.0, 16.0]
 OMEGAS = [1 / 64, 1.0, 64.0]
 
 
-def problem_of(case, subset, lam, omega, *, hinge, l2=0.0, twins=False, compiled=None):
+def build_problem(
+    case, subset, lam, omega, *, hinge, l2=0.0, twins=False, compiled=None
+):
     rng = np.random.default_rng(0)
     ground_sets = [random_ground_set(case, rng, N, twins=twins) for _ in range(3)]
     kernel = case.kernel.fit(ground_sets)
@@ -55,7 +57,7 @@ def relative_error(actual, expected):
 @pytest.mark.parametrize("omega", OMEGAS)
 def test_gradient_equals_central_differences(case, lam, omega):
     for subset in SUBSETS.values():
-        problem, point = problem_of(case, subset, lam, omega, hinge=False, l2=0.1)
+        problem, point = build_problem(case, subset, lam, omega, hinge=False, l2=0.1)
         _, gradient = problem.value_and_gradient(point)
 
         def objective(parameters, problem=problem):
@@ -73,7 +75,7 @@ def test_compiled_loops_equal_numpy(case, lam, omega):
     for subset, hinge in options:
         found = []
         for compiled in (False, True):
-            problem, point = problem_of(
+            problem, point = build_problem(
                 case, subset, lam, omega, hinge=hinge, l2=0.1, compiled=compiled
             )
             found.append(problem.value_and_gradient(point))
@@ -88,7 +90,7 @@ def test_compiled_loops_equal_numpy(case, lam, omega):
 def test_gradient_with_an_item_twice_in_the_subset(case, lam, omega):
     # Twins make any similarity singular; only the jitter of 1e-6 keeps them possible.
     # Differences lose digits to the large inverse, hence the longer step.
-    problem, point = problem_of(case, [0, 1, 4], lam, omega, hinge=False, twins=True)
+    problem, point = build_problem(case, [0, 1, 4], lam, omega, hinge=False, twins=True)
     _, gradient = problem.value_and_gradient(point)
     expected = reference.central_differences(
         lambda p: problem.value_and_gradient(p)[0], point, step=2e-4
@@ -99,7 +101,7 @@ def test_gradient_with_an_item_twice_in_the_subset(case, lam, omega):
 @pytest.mark.parametrize("case", KERNELS, ids=str)
 @pytest.mark.parametrize("lam", LAMBDAS)
 def test_gradient_in_free_coordinates(case, lam):
-    problem, point = problem_of(case, [1, 4], lam, 1.0, hinge=False)
+    problem, point = build_problem(case, [1, 4], lam, 1.0, hinge=False)
     space = problem.space
 
     def objective(free):

@@ -9,7 +9,7 @@ from sklearn.base import clone
 import variegate as vg
 from partition_instances import Threads, assert_same_bits, cut, lists, pairs_of
 from variegate.files.run_store import RunStore
-from variegate.kernels.known import KnownInPart
+from variegate.kernels.known import PartlyLoaded
 from variegate.learning import compiled_loss, objective
 from variegate.learning.examples import Example, check_examples
 from variegate.learning.objective import LargeMarginLoss
@@ -28,7 +28,7 @@ from variegate.partitions.problem import PartitionedProblem
 from variegate.solvers import MiniBatch, Stop
 
 #: The ways to evaluate losses: by NumPy, and by compiled loops.
-LOSSES = [(objective, "stacked_loss"), (compiled_loss, "small")]
+LOSSES = [(objective, "stacked_loss"), (compiled_loss, "small_set_losses")]
 
 OMEGA = 3.0
 
@@ -81,7 +81,7 @@ def test_no_more_is_brought_here_than_is_looked_at(pairs, source, monkeypatch):
     looks = kernel.looks_at(examples.survey.sizes)
     assert sum(map(len, looks.values())) == 20
     known = examples._read_what_kernel_needs(looks)
-    assert isinstance(known, KnownInPart)
+    assert isinstance(known, PartlyLoaded)
     assert sorted(known.known) == sorted(looks)
     assert len(known) == len(pairs)
     missing = next(k for k in range(len(pairs)) if k not in looks)
@@ -284,7 +284,7 @@ def test_all_partitions_together_decide_whether_loops_are_compiled(
     problem = PartitionedProblem(examples, vg.Linear(), LargeMarginLoss(1.0))
     problem.value_and_gradient(problem.space.center())
     assert len(examples.source.partitions) > 1
-    assert set(used) == {"stacked_loss" if more else "small"}
+    assert set(used) == {"stacked_loss" if more else "small_set_losses"}
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -345,7 +345,9 @@ class OneBlock:
 
     def read(self, partition):
         return [
-            Example(number, vg.GroundSet.of_checked(rows), np.array([0]), 1.0, 1.0)
+            Example(
+                number, vg.GroundSet.from_checked_arrays(rows), np.array([0]), 1.0, 1.0
+            )
             for number, rows in enumerate(self.rows.reshape(100, 6, 3))
         ]
 

@@ -16,7 +16,7 @@ from variegate.linalg import limits
 from variegate.linalg.limits import COMPILED_ENTRIES
 
 #: The ways to evaluate losses: by NumPy, and by compiled loops.
-LOSSES = [(objective, "stacked_loss"), (compiled_loss, "small")]
+LOSSES = [(objective, "stacked_loss"), (compiled_loss, "small_set_losses")]
 
 KERNELS = [vg.Gaussian(2.0), vg.MultipleKernel(bandwidths=[1.0, 2.0, 4.0], linear=True)]
 
@@ -78,7 +78,7 @@ def test_entries_of_all_ground_sets_decide(kernel, is_above, monkeypatch):
         monkeypatch.setattr(module, name, recorded)
     found = problem(kernel, 1, [*sizes, 10] if is_above else sizes)
     found.value_and_gradient(random_point(found))
-    assert set(used) == {"small" if is_above else "stacked_loss"}
+    assert set(used) == {"small_set_losses" if is_above else "stacked_loss"}
 
 
 @pytest.mark.filterwarnings("ignore:stopped at max_iter=20")

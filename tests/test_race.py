@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 import variegate as vg
 from variegate.baselines.learned import Ordering, embeddings_of
-from variegate.decoding.residuals import ranked
+from variegate.decoding.residuals import rank_members
 from variegate.learning.problem import SharedExamples
 from variegate.tuning.kernel_search import Familiarity, KernelSearch
 from variegate.tuning.race import LearnedDPP, Race, Rule, TwoStage
@@ -147,7 +147,7 @@ def test_scores_of_a_learned_model_are_those_of_its_choices():
             if rule.k is None:
                 chosen = ensemble.decode(rule.how, k).indices
             else:
-                chosen = ranked(ensemble, np.arange(12), k)
+                chosen = rank_members(ensemble, np.arange(12), k)
             assert scores[place] == pytest.approx(vg.metrics.f_score(chosen, wanted))
 
 
@@ -206,9 +206,9 @@ def test_the_first_of_an_order_are_an_order_of_the_first(seed, n_items, most):
     rng = np.random.default_rng(seed)
     B = rng.standard_normal((n_items, 5))
     ensemble = vg.LEnsemble(B @ B.T)
-    whole = ranked(ensemble, np.arange(n_items))
+    whole = rank_members(ensemble, np.arange(n_items))
     np.testing.assert_array_equal(
-        ranked(ensemble, np.arange(n_items), most), whole[:most]
+        rank_members(ensemble, np.arange(n_items), most), whole[:most]
     )
 
 

@@ -136,7 +136,7 @@ def test_k_beyond_the_rank():
 def test_samples_do_not_depend_on_how_many_are_drawn_after_them():
     # Each sample has a stream of its own.
     ensemble = vg.LEnsemble(KERNELS["full rank"])
-    vectors = ensemble.representation.elementary[1].all()
+    vectors = ensemble.representation.marginal_eigenpairs[1].all()
     kept = np.tile(np.arange(3), 4)
     seeds = np.arange(4, dtype=np.uint64)
     together, alone = np.empty(12, dtype=np.intp), np.empty(3, dtype=np.intp)

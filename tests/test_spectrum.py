@@ -6,9 +6,9 @@ import pytest
 from instances import random_kernel_matrix
 from variegate.linalg.determinants import log_principal_minors, split_scale
 from variegate.linalg.spectrum import (
+    canonicalize_basis,
     eigenpairs,
-    fix_basis,
-    repeated_spaces,
+    find_repeated_eigenvalues,
     symmetric_eigenpairs,
 )
 
@@ -85,7 +85,7 @@ def test_the_basis_of_a_repeated_eigenvalue_is_fixed_by_its_span(n):
     rng = np.random.default_rng(0)
     basis = np.linalg.qr(rng.standard_normal((n, n)))[0].T
     values = np.array([1.0] * (n // 2) + [2.0] + [3.0] * (n - n // 2 - 1))
-    spaces = repeated_spaces(values)
+    spaces = find_repeated_eigenvalues(values)
     assert spaces == [slice(0, n // 2), slice(n // 2 + 1, n)]
     turned = basis.copy()
     for space in spaces:
@@ -93,7 +93,7 @@ def test_the_basis_of_a_repeated_eigenvalue_is_fixed_by_its_span(n):
         turn = np.linalg.qr(rng.standard_normal((size, size)))[0]
         turned[space] = turn @ basis[space]
     assert np.abs(turned - basis).max() > 0.1
-    fixed, again = fix_basis(basis, spaces), fix_basis(turned, spaces)
+    fixed, again = canonicalize_basis(basis, spaces), canonicalize_basis(turned, spaces)
     # Up to signs, which no sampler looks at.
     np.testing.assert_allclose(np.abs(fixed), np.abs(again), atol=1e-9)
     np.testing.assert_allclose(fixed @ fixed.T, np.eye(n), atol=1e-12)
@@ -107,14 +107,14 @@ def test_equal_items_leave_no_choice_of_pivots():
     n = 30
     rows = np.linalg.eigh(np.full((n, n), 1.0))[1].T[:-1]
     turn = np.linalg.qr(np.random.default_rng(1).standard_normal((n - 1, n - 1)))[0]
-    fixed = fix_basis(rows, [slice(0, n - 1)])
-    again = fix_basis(turn @ rows, [slice(0, n - 1)])
+    fixed = canonicalize_basis(rows, [slice(0, n - 1)])
+    again = canonicalize_basis(turn @ rows, [slice(0, n - 1)])
     np.testing.assert_allclose(np.abs(fixed), np.abs(again), atol=1e-9)
 
 
 def test_eigenvalues_that_are_only_near_or_are_rounding_are_left_alone():
-    assert repeated_spaces(np.array([1e-17, 2e-17, 1.0, 1.001])) == []
-    assert repeated_spaces(np.array([1e-9, 2e-9, 1.0])) == []
-    assert repeated_spaces(np.zeros(3)) == []
-    assert repeated_spaces(np.zeros(0)) == []
-    assert repeated_spaces(np.array([3.0, 3.0, 1.0])) == [slice(0, 2)]
+    assert find_repeated_eigenvalues(np.array([1e-17, 2e-17, 1.0, 1.001])) == []
+    assert find_repeated_eigenvalues(np.array([1e-9, 2e-9, 1.0])) == []
+    assert find_repeated_eigenvalues(np.zeros(3)) == []
+    assert find_repeated_eigenvalues(np.zeros(0)) == []
+    assert find_repeated_eigenvalues(np.array([3.0, 3.0, 1.0])) == [slice(0, 2)]

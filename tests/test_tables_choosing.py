@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import variegate as vg
 from variegate.baselines import METHODS
 from variegate.decoding import DECODERS, as_decoder
-from variegate.decoding.residuals import ranked
+from variegate.decoding.residuals import rank_members
 from variegate.ground_set import GroundSetError
 from variegate.tables import TableError, choosing
 from variegate.tables.choosing import ByMethod, ByModel, choose_from_groups
@@ -95,7 +95,9 @@ def test_ranks_are_those_of_a_greedy_choice_among_the_members(seed, n, spread):
     S = F @ F.T
     ensemble = vg.LEnsemble.from_quality(S, spread * rng.standard_normal(9))
     members = np.sort(rng.permutation(9)[:n])
-    assert ranked(ensemble, members).tolist() == naive_order(ensemble, members.tolist())
+    assert rank_members(ensemble, members).tolist() == naive_order(
+        ensemble, members.tolist()
+    )
 
 
 def test_ranks_of_rows_far_below_the_best():
@@ -104,22 +106,22 @@ def test_ranks_of_rows_far_below_the_best():
     S = np.array([[1.0, cosine, 0.0], [cosine, 1.0, 0.0], [0.0, 0.0, 1.0]])
     for depth in (0.0, 10.0, 30.0, 300.0):
         ensemble = vg.LEnsemble.from_quality(S, [0.0, -depth, -depth - 0.1])
-        assert ranked(ensemble, np.arange(3)).tolist() == [0, 2, 1]
+        assert rank_members(ensemble, np.arange(3)).tolist() == [0, 2, 1]
         assert naive_order(ensemble, [0, 1, 2]) == [0, 2, 1]
 
 
 def test_ranks_where_the_rank_is_used_up():
     rng = np.random.default_rng(0)
     ensemble = vg.LEnsemble.from_factor(rng.standard_normal((9, 3)))
-    order = ranked(ensemble, np.arange(1, 8))
+    order = rank_members(ensemble, np.arange(1, 8))
     assert sorted(order) == list(range(1, 8))
     assert order[:3].tolist() == naive_order(ensemble, list(range(1, 8)))[:3]
 
 
 def test_ranks_of_none_and_one():
     ensemble = vg.LEnsemble(np.eye(3))
-    assert ranked(ensemble, np.zeros(0, dtype=np.intp)).tolist() == []
-    assert ranked(ensemble, np.array([2])).tolist() == [2]
+    assert rank_members(ensemble, np.zeros(0, dtype=np.intp)).tolist() == []
+    assert rank_members(ensemble, np.array([2])).tolist() == [2]
 
 
 # By a model -----------------------------------------------------------------------

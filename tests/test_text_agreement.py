@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import variegate as vg
 from text_instances import BAKERY_CLUSTER, STORM_CLUSTER
 from variegate.decoding import Constraint
-from variegate.decoding.agreement import grow
+from variegate.decoding.agreement import grow_subset
 from variegate.text import Budget, Cluster, ClusterView, Document, Rouge, oracle_summary
 from variegate.text.consensus import (
     GrowingSummary,
@@ -78,7 +78,7 @@ def test_the_budget_is_filled_or_the_search_stops():
     costs = np.array([2.0, 1.0, 1.0])
 
     def choose(limit, fill=True):
-        return grow(growing(counts, 3), Constraint(None, limit, costs), fill)
+        return grow_subset(growing(counts, 3), Constraint(None, limit, costs), fill)
 
     assert choose(9.0, fill=False) == ([0], "no further item gains anything")
     assert sorted(choose(9.0)[0]) == [0, 1, 2]
@@ -94,7 +94,7 @@ def test_gains_for_their_cost():
 
     def first(per_cost):
         constraint = Constraint(None, 10.0, costs)
-        return grow(growing(counts, 2), constraint, True, per_cost)[0][0]
+        return grow_subset(growing(counts, 2), constraint, True, per_cost)[0][0]
 
     assert first(per_cost=False) == 0  # F 1 against 2·2 / (2 + 4) = 0.67
     assert first(per_cost=True) == 1  # 0.1 against 0.67 a cost

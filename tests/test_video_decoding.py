@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 import variegate as vg
 from variegate.decoding import Constraint
-from variegate.decoding.agreement import grow
+from variegate.decoding.agreement import grow_subset
 from variegate.video.choosing import (
     VIDEO_DECODERS,
     GrowingMatching,
@@ -29,7 +29,9 @@ def instance(seed, n, n_sets):
 def choose_by_matching(alike, same, sets, weights, limit, beta):
     """Return the choice of a greedy search, in order, and its value after each."""
     constraint = Constraint(None, limit, np.ones(len(alike)))
-    chosen, _ = grow(GrowingMatching(alike, same, sets, weights, beta), constraint)
+    chosen, _ = grow_subset(
+        GrowingMatching(alike, same, sets, weights, beta), constraint
+    )
     state = GrowingMatching(alike, same, sets, weights, beta)
     values = []
     for item in chosen:

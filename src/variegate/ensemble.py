@@ -10,7 +10,7 @@ from variegate._random import as_generator
 from variegate._typing import BoolArray, FloatArray, RandomState, SubsetLike
 from variegate._validation import check_real
 from variegate.decoding.base import Constraint
-from variegate.linalg.coins import law_of_heads
+from variegate.linalg.coins import count_distribution
 from variegate.linalg.limits import MATRIX_ITEMS
 from variegate.linalg.psd import check_semidefinite, check_symmetric
 from variegate.linalg.representations import Dense, Factored, Representation
@@ -97,7 +97,7 @@ class LEnsemble:
             B = B.astype(np.float64, copy=False)
         if B.ndim != 2:
             raise ValueError(f"B must be a matrix with one row an item, got {B.shape}")
-        return cls._from_representation(Factored(B).settled())
+        return cls._from_representation(Factored(B).choose_representation())
 
     @classmethod
     def _from_representation(cls, representation: Representation) -> LEnsemble:
@@ -193,7 +193,7 @@ class LEnsemble:
         For a factor of more than 2000 items that is promised only where no eigenvalue
         is repeated.
         """
-        keep_probability, vectors = self.representation.elementary
+        keep_probability, vectors = self.representation.marginal_eigenpairs
         rng = as_generator(random_state)
         return sample_spectral(keep_probability, vectors, n, rng, self.n_together)
 
@@ -223,7 +223,7 @@ class LEnsemble:
         As many as the kernel's rank allows.  The number of items is a sum of
         independent coins, one for each eigenvector.
         """
-        return law_of_heads(self.representation.elementary[0])
+        return count_distribution(self.representation.marginal_eigenpairs[0])
 
     def condition(
         self, include: SubsetLike = (), exclude: SubsetLike = ()
@@ -245,7 +245,7 @@ class LEnsemble:
             raise ValueError("the included items have probability zero")
         rest = np.setdiff1d(np.arange(len(self)), np.union1d(included, excluded))
         conditional = self._from_representation(
-            self.representation.condition(included, rest).settled()
+            self.representation.condition(included, rest).choose_representation()
         )
         conditional.items = self.items[rest]
         return conditional
@@ -301,4 +301,4 @@ def _choose_representation(
     """Return how a matrix is held, refusing one that is not semidefinite."""
     if not dense.conditioning[0] > 0.0:  # else it has a Cholesky factor
         check_semidefinite(matrix, name)
-    return dense.settled()
+    return dense.choose_representation()

@@ -91,7 +91,7 @@ class GroundSet:
         self.items = items
 
     @classmethod
-    def of_checked(
+    def from_checked_arrays(
         cls, quality: FloatArray, blocks: dict[str, FloatArray] | None = None
     ) -> GroundSet:
         """Return a ground set of features that were checked for many at once.

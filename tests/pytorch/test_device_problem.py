@@ -182,7 +182,7 @@ def test_evaluations_do_not_wait_for_the_device(device):
         at = Point(point, there.space, device, learned=True)
         with nothing_waits(device):
             for stack in there._stacks:
-                kernels, loss = stack.process(at), there.loss
+                kernels, loss = stack.build_kernels(at), there.loss
                 losses, _ = kernels.losses(stack.batch.targets, loss.lam, loss.hinge)
                 losses.sum().backward()
 

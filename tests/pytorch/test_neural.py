@@ -98,7 +98,7 @@ def test_a_network_that_makes_no_numbers_is_not_the_best(fitted, data):
     network = copy.deepcopy(fitted.network_)
     network.intercept.detach().fill_(torch.nan)
     items = as_items(fitted, *data)
-    objective, _ = Training(network, items, None, fitted, 0)._judged(items)
+    objective, _ = Training(network, items, None, fitted, 0)._evaluate(items)
     assert objective == np.inf
 
 
@@ -180,7 +180,7 @@ def test_the_best_weights_on_given_groups_are_kept_and_learning_stops(data, devi
     assert len(objectives) == best + 3 + 1
     assert f"the weights of pass {best} are kept" in model.solver_result_.status
     items = as_items(model, *validation)
-    judged, _ = Training(model.network_, items, None, model, 0)._judged(items)
+    judged, _ = Training(model.network_, items, None, model, 0)._evaluate(items)
     assert judged == pytest.approx(objectives[best], rel=1e-6)
 
 

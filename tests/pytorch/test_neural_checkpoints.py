@@ -83,7 +83,7 @@ def interrupted(model, checkpoint, at):
     """Fit, and be interrupted in the middle of a pass: after so many steps."""
     from variegate.torch.neural.training import Training
 
-    step, n_steps = Training._step, 0
+    step, n_steps = Training._train_step, 0
 
     def counted(self, numbers):
         nonlocal n_steps
@@ -93,7 +93,7 @@ def interrupted(model, checkpoint, at):
         step(self, numbers)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Training, "_step", counted)
+        patch.setattr(Training, "_train_step", counted)
         patch.setattr("variegate.torch.neural.training._SHARE", 1e9)  # at any time
         with pytest.raises(StoppedError):
             model.fit(*DATA, checkpoint=checkpoint)
@@ -176,7 +176,7 @@ def test_a_folder_that_is_not_there_is_said_before_the_work(tmp_path, device):
 def test_writing_takes_a_small_share_of_the_time(tmp_path, device, monkeypatch):
     from variegate.torch.neural.training import Training
 
-    now, written, step = [0.0], [], Training._step
+    now, written, step = [0.0], [], Training._train_step
 
     def write_for_two_seconds(store, values):
         written.append(now[0])
@@ -186,7 +186,7 @@ def test_writing_takes_a_small_share_of_the_time(tmp_path, device, monkeypatch):
         step(self, numbers)
         now[0] += 1.0
 
-    monkeypatch.setattr(Training, "_step", step_for_a_second)
+    monkeypatch.setattr(Training, "_train_step", step_for_a_second)
     monkeypatch.setattr(RunStore, "put_all", write_for_two_seconds)
     monkeypatch.setattr(RunStore, "remember", lambda store, key, compute: compute())
     monkeypatch.setattr(time, "monotonic", lambda: now[0])

@@ -8,7 +8,12 @@ from hypothesis import strategies as st
 
 import variegate as vg
 import variegate.torch as vt
-from variegate.torch.greedy import DenseResiduals, FactoredResiduals, Room, choose
+from variegate.torch.greedy import (
+    DenseResiduals,
+    FactoredResiduals,
+    RemainingBudget,
+    choose_items,
+)
 
 torch.set_num_threads(1)
 
@@ -219,8 +224,12 @@ def test_no_number_is_looked_at_in_the_rounds(with_budget):
         FactoredResiduals(F, u, mask, 10),
     ):
         budget = torch.ones(3, device="meta")
-        room = Room(torch.ones_like(u), budget, mask, 10) if with_budget else None
-        assert choose(residuals, 10, room=room)[0].shape == (3, 10)
+        room = (
+            RemainingBudget(torch.ones_like(u), budget, mask, 10)
+            if with_budget
+            else None
+        )
+        assert choose_items(residuals, 10, room=room)[0].shape == (3, 10)
 
 
 def test_half_precision_around_it_changes_nothing(device):

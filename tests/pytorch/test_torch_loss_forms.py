@@ -15,7 +15,7 @@ from torch_cases import (
 
 import variegate.torch as vt
 from variegate.torch import low_rank as features_module
-from variegate.torch.dense import factor, invert_by_product
+from variegate.torch.dense import factor_cholesky, invert_by_product
 
 
 @pytest.mark.parametrize("entries", [2**18, 60])
@@ -73,7 +73,7 @@ def test_inverse_by_a_product(device, n_items):
     M = random_kernels(rng, 9, n_items) + np.eye(n_items)
     M = torch.tensor(M if n_items < 500 else M[:1].repeat(9, axis=0), device=device)
     expected, log_det = torch.linalg.inv(M), torch.logdet(M)
-    found, definite = factor(M, 0.0)
+    found, definite = factor_cholesky(M, 0.0)
     invert_by_product(M, torch.empty_like(M))
     assert definite.all()
     torch.testing.assert_close(found, log_det)

@@ -14,7 +14,7 @@ import variegate.torch as vt
 from laws import KERNELS, P_VALUE, SIZE, exact_probabilities, factor, p_value
 from variegate.torch import sampling
 from variegate.torch.greedy import DenseResiduals, FactoredResiduals
-from variegate.torch.sampling import mixture_of, roots_of
+from variegate.torch.sampling import elementary_mixture, marginal_roots
 
 torch.set_num_threads(1)
 
@@ -165,7 +165,7 @@ def test_marginal_kernels_whatever_the_qualities(spread, rank, device):
     dense = DenseResiduals(features @ features.mT, log_quality, mask, 60)
     factored = FactoredResiduals(features, log_quality, mask, rank, keep_columns=True)
     for residuals in (dense, factored):
-        mixture = mixture_of(roots_of(residuals, min(rank, 60), None)[0])
+        mixture = elementary_mixture(marginal_roots(residuals, min(rank, 60), None)[0])
         V, kept = mixture.vectors[0].cpu().numpy(), mixture.kept[0].cpu().numpy()
         np.testing.assert_allclose((V.T * kept) @ V, expected, rtol=0, atol=2e-13)
         # Those that are kept with some probability are orthonormal.

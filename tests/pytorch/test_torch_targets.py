@@ -13,7 +13,7 @@ def test_both_ways_name_the_same_subsets(device, as_given):
     subsets = random_targets(np.random.default_rng(0), 30, 7)
     targets = Targets(torch.tensor(as_given(subsets), device=device), 7)
     assert targets.indicator.tolist() == subsets.tolist()
-    assert not targets.wrong.any()
+    assert not targets.is_invalid.any()
     for one, members, present in zip(
         subsets, targets.members.cpu(), targets.present.cpu(), strict=True
     ):
@@ -38,7 +38,7 @@ def test_items_that_are_not_there(device):
     numbers = torch.tensor([[0, 1], [1, 1], [3, -1], [-2, 0], [2, -1]], device=device)
     mask = torch.tensor([[True, True, True]] * 4 + [[True, True, False]], device=device)
     targets = Targets(numbers, 3, mask=mask)
-    assert targets.wrong.tolist() == [False, True, True, True, True]
+    assert targets.is_invalid.tolist() == [False, True, True, True, True]
     assert targets.members.max() < 3
 
 

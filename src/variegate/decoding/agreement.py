@@ -11,10 +11,10 @@ import numpy as np
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.decoding.base import Constraint
 from variegate.decoding.residuals import (
-    all_chosen,
+    complete_choice_reason,
+    gain_per_cost,
+    incomplete_choice_reason,
     no_room,
-    nothing_left,
-    score_for_cost,
 )
 from variegate.metrics import mean_f_score
 
@@ -22,7 +22,7 @@ from variegate.metrics import mean_f_score
 _NONE = 1e-12
 
 
-class Growing(Protocol):
+class GrowingSubset(Protocol):
     """A subset, and the gain of each further item."""
 
     def gain(self) -> FloatArray:
@@ -32,8 +32,11 @@ class Growing(Protocol):
         """Add an item."""
 
 
-def grow(
-    state: Growing, constraint: Constraint, fill: bool = False, per_cost: bool = True
+def grow_subset(
+    state: GrowingSubset,
+    constraint: Constraint,
+    fill: bool = False,
+    per_cost: bool = True,
 ) -> tuple[list[int], str]:
     """Add items greedily to an empty subset.
 
@@ -44,18 +47,18 @@ def grow(
     chosen: list[int] = []
     while len(chosen) != constraint.k:
         gain = np.where(constraint.leaves_room(chosen), state.gain(), -np.inf)
-        score = score_for_cost(gain, constraint) if per_cost else gain
+        score = gain_per_cost(gain, constraint) if per_cost else gain
         item = int(np.argmax(score))
         if gain[item] == -np.inf:
             is_free = constraint.budget is None and constraint.at_most is None
             is_ended = is_free or len(chosen) == len(gain)
             why = "no further item can be added" if is_ended else no_room(constraint)
-            return chosen, nothing_left(len(chosen), constraint.k, why)
+            return chosen, incomplete_choice_reason(len(chosen), constraint.k, why)
         if not fill and constraint.k is None and gain[item] <= _NONE:
             return chosen, "no further item gains anything"
         state.add(item)
         chosen.append(item)
-    return chosen, all_chosen(len(chosen))
+    return chosen, complete_choice_reason(len(chosen))
 
 
 #: From candidates (A, N) and voters (B, N), boolean, to the gain (A, B) of choosing the
@@ -93,9 +96,9 @@ class Agreement:
             )
         return np.asarray(gains @ votes / votes.sum())
 
-    def growing(self, voters: BoolArray, votes: IntArray) -> Growing:
+    def growing(self, voters: BoolArray, votes: IntArray) -> GrowingSubset:
         """Return an empty subset whose mean gain grows item by item."""
-        return _ComputedAnew(self, voters, votes)
+        return _RecomputedSubset(self, voters, votes)
 
 
 class SetFScore(Agreement):
@@ -109,7 +112,7 @@ class SetFScore(Agreement):
         return mean_f_score(candidates, voters, votes)
 
 
-class _FromFunction(Agreement):
+class _FunctionAgreement(Agreement):
     def __init__(self, compute: Gains) -> None:
         self._compute = compute
 
@@ -121,10 +124,12 @@ def as_agreement(agreement: Agreement | Gains | None) -> Agreement:
     """Return an agreement: by default the set F-score, or from gains of pairs."""
     if agreement is None:
         return SetFScore()
-    return agreement if isinstance(agreement, Agreement) else _FromFunction(agreement)
+    return (
+        agreement if isinstance(agreement, Agreement) else _FunctionAgreement(agreement)
+    )
 
 
-class _ComputedAnew:
+class _RecomputedSubset:
     """A growing subset that compares all larger ones at every step."""
 
     def __init__(self, agreement: Agreement, voters: BoolArray, votes: IntArray):

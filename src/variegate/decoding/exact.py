@@ -70,26 +70,26 @@ class Exact:
                 f"{len(ensemble)}: use 'greedy' or 'mbr'"
             )
         if len(ensemble) <= TABLED_ITEMS:
-            return _best_of_all(ensemble, constraint)
+            return _try_all_subsets(ensemble, constraint)
         return self._branch_and_bound(ensemble, constraint)
 
     def _branch_and_bound(
         self, ensemble: Ensemble, constraint: Constraint
     ) -> Selection:
-        start = _incumbent(ensemble, constraint)
+        start = _greedy_incumbent(ensemble, constraint)
         search = _Search(ensemble.representation, constraint, start)
         limit = np.inf if self.time_limit is None else self.time_limit
         deadline = time.monotonic() + limit
         while search.n_open and time.monotonic() < deadline:
-            search.go_on()
-        indices = search.best()
+            search.visit_nodes()
+        indices = search.best_subset()
         if indices is None:
             if search.n_open:
                 raise ValueError(
                     f"no feasible subset of {constraint.k} items was found within "
                     f"{self.time_limit:g} seconds"
                 )
-            raise _impossible(constraint.k)
+            raise _infeasible_error(constraint.k)
         log_prob = ensemble.log_prob(indices)
         if not search.n_open:
             reason = f"proved the best after {search.n_nodes} nodes"
@@ -104,7 +104,7 @@ class Exact:
         )
 
 
-def _best_of_all(ensemble: Ensemble, constraint: Constraint) -> Selection:
+def _try_all_subsets(ensemble: Ensemble, constraint: Constraint) -> Selection:
     n_items = len(ensemble)
     allowed = np.ones(2**n_items, dtype=bool)
     if not constraint.is_free:
@@ -112,7 +112,7 @@ def _best_of_all(ensemble: Ensemble, constraint: Constraint) -> Selection:
     log_dets = _largest_log_dets(ensemble.representation, allowed)
     best = int(np.argmax(log_dets))
     if log_dets[best] == -np.inf:
-        raise _impossible(constraint.k)
+        raise _infeasible_error(constraint.k)
     indices = np.flatnonzero(best >> np.arange(n_items) & 1)
     log_prob = partial(ensemble.log_prob, indices)
     return Selection(indices, log_prob, "looked at every subset", upper_bound=log_prob)
@@ -124,7 +124,7 @@ def _largest_log_dets(kernel: Representation, allowed: BoolArray) -> FloatArray:
     Bit ``i`` of a place is item ``i``; -inf stands for all other subsets.
     """
     S = kernel.submatrix(np.arange(len(kernel)))
-    if not _is_at_the_edge(kernel):
+    if not _is_ill_conditioned(kernel):
         return np.where(allowed, log_principal_minors(S, kernel.log_scale), -np.inf)
     lower, upper = _log_det_bounds(S, kernel.log_scale)
     least = lower[allowed].max(initial=-np.inf)
@@ -133,7 +133,7 @@ def _largest_log_dets(kernel: Representation, allowed: BoolArray) -> FloatArray:
     if len(candidates) == 1 and least > -np.inf:
         log_dets[candidates] = least
     else:
-        log_dets[candidates] = _log_volumes(_edge_of(kernel), candidates)
+        log_dets[candidates] = _log_volumes(_graded_representation(kernel), candidates)
     return log_dets
 
 
@@ -181,7 +181,7 @@ def _log_volumes(edge: Graded, subsets: IntArray) -> FloatArray:
     return log_dets
 
 
-def _impossible(k: int | None) -> ValueError:
+def _infeasible_error(k: int | None) -> ValueError:
     return ValueError(f"no feasible subset of {k} items has positive probability")
 
 
@@ -190,7 +190,7 @@ def all_subsets(n_items: int) -> BoolArray:
     return (np.arange(2**n_items)[:, None] >> np.arange(n_items) & 1).astype(bool)
 
 
-def _incumbent(ensemble: Ensemble, constraint: Constraint) -> IntArray | None:
+def _greedy_incumbent(ensemble: Ensemble, constraint: Constraint) -> IntArray | None:
     greedy = Greedy()(ensemble, constraint, np.random.default_rng(0))
     if constraint.k is not None and len(greedy) < constraint.k:
         return None  # which proves nothing
@@ -199,19 +199,19 @@ def _incumbent(ensemble: Ensemble, constraint: Constraint) -> IntArray | None:
     return greedy.indices
 
 
-def _is_at_the_edge(kernel: Representation) -> bool:
+def _is_ill_conditioned(kernel: Representation) -> bool:
     """Whether Schur complements of a kernel would lose digits."""
     if isinstance(kernel, Dense):
         return kernel.conditioning[0] < _TAME_PIVOT
     return isinstance(kernel, Factored | Graded)
 
 
-def _edge_of(kernel: Representation) -> Graded:
+def _graded_representation(kernel: Representation) -> Graded:
     """Return the rows of a kernel at the edge of its rank."""
     if isinstance(kernel, Dense):
         return Graded.of_similarity(kernel.S, kernel.log_scale)
     if isinstance(kernel, Factored):
-        return Graded.with_rows(kernel.unit_rows(), kernel.log_scale)
+        return Graded.of_unit_rows(kernel.unit_rows(), kernel.log_scale)
     assert isinstance(kernel, Graded)
     return kernel
 
@@ -238,7 +238,9 @@ class _Search:
         tolerance = np.full(n_items, RANK_TOLERANCE)
         self._rows = np.empty((0, 0, 0))
         slack = _ROUNDING * n_items * np.diagonal(L)
-        self._edge = _edge_of(kernel) if _is_at_the_edge(kernel) else None
+        self._edge = (
+            _graded_representation(kernel) if _is_ill_conditioned(kernel) else None
+        )
         self._is_in_doubt = False
         if (edge := self._edge) is not None:
             self._rows = np.empty((n_items + 1, n_items, edge.rank))
@@ -271,8 +273,8 @@ class _Search:
         if start is not None:
             self._best_value, self._best_count = kernel.log_det(start), len(start)
             self._best_set[: len(start)] = start
-        numbers = lapack.arguments_of_eigenvalues(n_items)
-        self._room = branch_bound.Room(
+        numbers = lapack.dsyev_arguments(n_items)
+        self._room = branch_bound.WorkArrays(
             lapack.SYMMETRIC_EIGENVALUES,
             numbers,
             work=np.empty((2, numbers[3])),
@@ -283,18 +285,18 @@ class _Search:
         self.n_open = 1
         self.n_nodes = 0
 
-    def go_on(self) -> None:
+    def visit_nodes(self) -> None:
         """Visit some more nodes."""
-        from variegate.linalg.compiled.branch_bound import search
+        from variegate.linalg.compiled.branch_bound import search_nodes
 
-        is_certain = self._is_in_doubt and self._settle()
+        is_certain = self._is_in_doubt and self._evaluate_next_node()
         progress = (self.n_open, self._best_value, self._best_count, is_certain)
         tree = self._problem, self._levels, self._rows, self._nodes, self._room
-        found = search(*tree, _NODES_AT_A_TIME, progress, self._best_set)
+        found = search_nodes(*tree, _NODES_AT_A_TIME, progress, self._best_set)
         self.n_open, self._best_value, self._best_count, visited, in_doubt = found
         self.n_nodes, self._is_in_doubt = self.n_nodes + visited, in_doubt
 
-    def _settle(self) -> bool:
+    def _evaluate_next_node(self) -> bool:
         """Compute the value of the next node by its rows; drop it if it has none."""
         assert self._edge is not None
         last, nodes = self.n_open - 1, self._nodes
@@ -305,7 +307,7 @@ class _Search:
         nodes.values[last] = value
         return True
 
-    def best(self) -> IntArray | None:
+    def best_subset(self) -> IntArray | None:
         """Return the best subset so far."""
         if self._best_count < 0:
             return None

@@ -13,11 +13,11 @@ from variegate._typing import FloatArray, IntArray, SubsetLike
 from variegate._validation import check_number
 from variegate.decoding.base import Constraint
 from variegate.decoding.size_search import (
-    Best,
+    BestSet,
     SizedWeights,
     SizeSearch,
     labels_and_room,
-    largest,
+    largest_places,
 )
 from variegate.linalg.limits import REPEATED_ITEMS
 from variegate.linalg.representations import Representation
@@ -98,9 +98,11 @@ class ExpectedF:
         weights = SizedWeights(kernel, float(self.beta))
         search = SizeSearch(weights, constraint)
         best = search.run()
-        reason = _how_good(best, constraint)
+        reason = _optimality_message(best, constraint)
         if self.repetition > 0.0:
-            fewer = without_copies(search, best, kernel, constraint, self.repetition)
+            fewer = maximize_with_repetition(
+                search, best, kernel, constraint, self.repetition
+            )
             reason = (
                 f"expected F {weights.score(fewer.members):.3g}, less repetition "
                 f"{fewer.value:.3g}, which no single change raises; no subset has an "
@@ -124,7 +126,7 @@ def expected_f_score(
     return SizedWeights(ensemble.representation, float(beta)).score(members)
 
 
-def _how_good(best: Best, constraint: Constraint) -> str:
+def _optimality_message(best: BestSet, constraint: Constraint) -> str:
     of = "" if constraint.k is None else f" of {constraint.k} items"
     within = "" if constraint.budget is None else " within the budget"
     if constraint.at_most is not None:
@@ -137,23 +139,23 @@ def _how_good(best: Best, constraint: Constraint) -> str:
     )
 
 
-def without_copies(
+def maximize_with_repetition(
     search: SizeSearch,
-    plain: Best,
+    plain: BestSet,
     kernel: Representation,
     constraint: Constraint,
     repetition: float,
-) -> Best:
+) -> BestSet:
     """Climb from the best set without regard to repetition, and from the empty set."""
     from variegate.linalg.compiled import read_only
     from variegate.linalg.compiled.weighted_sets import Problem
 
     if search.largest == 0 or constraint.k == 0:
         return plain
-    pool = _pool(search, plain)
+    pool = _candidate_items(search, plain)
     most = min(search.largest, len(pool), 2 * len(plain.members) + 16)
     sizes = np.arange(1, most + 1) if constraint.k is None else np.array([constraint.k])
-    table = search.weights.at(sizes, pool)
+    table = search.weights.weights_at(sizes, pool)
     likeness = kernel.submatrix(pool) ** _POWER
     starts = [np.searchsorted(pool, plain.members), np.zeros(0, dtype=np.intp)]
     found: list[tuple[float, IntArray]] = []
@@ -172,13 +174,13 @@ def without_copies(
     for start in starts:
         members = np.zeros(sizes[-1], dtype=np.int64)
         members[: len(start)] = start
-        value, count = _climb(problem, members, len(start), constraint.k)
+        value, count = _search_locally(problem, members, len(start), constraint.k)
         found.append((value, np.sort(pool[members[:count]])))
     value, best = max(found, key=lambda pair: pair[0])
-    return Best(best, float(value), plain.bound)
+    return BestSet(best, float(value), plain.bound)
 
 
-def _climb(
+def _search_locally(
     problem: Problem, members: IntArray, count: int, k: int | None
 ) -> tuple[float, int]:
     """Add, drop and exchange items, the best move first, until none helps.
@@ -186,7 +188,7 @@ def _climb(
     The first ``count`` of ``members``, a set within the budget, are overwritten.
     Returns the value, -inf where fewer than ``k`` were found, and the new count.
     """
-    from variegate.linalg.compiled.weighted_sets import best_move, value_of
+    from variegate.linalg.compiled.weighted_sets import best_move, set_value
 
     while count < (1 if k is None else k):
         _, _, item = best_move(problem, members, count, -np.inf, True, False, False)
@@ -194,7 +196,7 @@ def _climb(
             return -np.inf, count
         members[count] = item
         count += 1
-    value = value_of(problem, members, count)
+    value = set_value(problem, members, count)
     while True:
         can_grow = k is None and count < len(members)
         best, place, item = best_move(
@@ -213,13 +215,13 @@ def _climb(
             count -= 1
 
 
-def _pool(search: SizeSearch, plain: Best) -> IntArray:
+def _candidate_items(search: SizeSearch, plain: BestSet) -> IntArray:
     size = max(len(plain.members), 1)
     if size > REPEATED_ITEMS:
         raise ValueError(
             f"with repetition at most {REPEATED_ITEMS} items are chosen, and the best "
             f"set has {size}: give a smaller k or a budget, or set repetition=0"
         )
-    weights: FloatArray = search.weights.at(np.array([size]))[0]
-    pool = largest(weights, min(REPEATED_ITEMS, len(weights)))
+    weights: FloatArray = search.weights.weights_at(np.array([size]))[0]
+    pool = largest_places(weights, min(REPEATED_ITEMS, len(weights)))
     return np.union1d(pool, plain.members)

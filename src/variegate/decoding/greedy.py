@@ -11,8 +11,8 @@ from variegate.decoding.residuals import (
     NO_GAIN,
     RANK_USED_UP,
     Residuals,
-    all_chosen,
-    nothing_left,
+    complete_choice_reason,
+    incomplete_choice_reason,
 )
 from variegate.linalg.greedy import choose_rows
 from variegate.linalg.representations import Factored
@@ -53,7 +53,11 @@ def _choose_from_factor(kernel: Factored, k: int | None) -> tuple[list[int], str
     B, norms, threshold = kernel.B, kernel.norms, 1.0
     largest = float(norms.max(initial=0.0))
     if not 1e-100 < largest < 1e100:  # whose squares would not be numbers
-        B, norms, threshold = kernel._rows(slice(None)) / largest, norms / largest, 0.0
+        B, norms, threshold = (
+            kernel._float64_rows(slice(None)) / largest,
+            norms / largest,
+            0.0,
+        )
         if k is None and largest < 1.0:
             return [], NO_GAIN
     squared = kernel.diagonal() * norms**2
@@ -62,5 +66,7 @@ def _choose_from_factor(kernel: Factored, k: int | None) -> tuple[list[int], str
     chosen, reached = choose_rows(B, squared, count, threshold)
     taken = chosen.tolist()
     if len(taken) == k:
-        return taken, all_chosen(k)
-    return taken, NO_GAIN if reached else nothing_left(len(taken), k, RANK_USED_UP)
+        return taken, complete_choice_reason(k)
+    return taken, NO_GAIN if reached else incomplete_choice_reason(
+        len(taken), k, RANK_USED_UP
+    )

@@ -12,7 +12,7 @@ from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate._validation import check_count
 from variegate.decoding.base import Constraint
 from variegate.decoding.greedy import Greedy
-from variegate.decoding.residuals import cheapest
+from variegate.decoding.residuals import cheapest_possible_subset
 from variegate.linalg.cosine import chunks
 from variegate.linalg.limits import RANK_TOLERANCE
 from variegate.linalg.representations import Graded, Representation
@@ -65,7 +65,7 @@ class Local:
         check_count("max_steps", self.max_steps)
         start, origin = Greedy()(ensemble, constraint, generator), "the greedy answer"
         if constraint.k is not None and len(start) < constraint.k:
-            affordable = cheapest(
+            affordable = cheapest_possible_subset(
                 ensemble.representation, constraint, start.stop_reason
             )
             found = ensemble.log_prob(affordable)
@@ -74,12 +74,12 @@ class Local:
         if start.log_prob == -np.inf:
             # Singular to rounding in the order of its numbers: nothing to divide by.
             return start
-        members, reason = self._climb(
+        members, reason = self._search_locally(
             ensemble.representation, constraint, start.indices, origin
         )
         return Selection(members, ensemble.log_prob(members), reason)
 
-    def _climb(
+    def _search_locally(
         self,
         kernel: Representation,
         constraint: Constraint,
@@ -98,7 +98,7 @@ class Local:
                 return state.members, reason
             if step == self.max_steps:
                 break
-            candidate = state.after(move)
+            candidate = state.apply_move(move)
             reached = kernel.log_det(candidate)
             # Where S_y is nearly singular, a gain can be rounding.  The determinant
             # computed anew only rises, so the search does not run in circles.
@@ -148,7 +148,7 @@ class _Neighbourhood:
         inverse_factor = solve_triangular(self.factor, identity, lower=True)
         self.inverse_diagonal = np.einsum("ij,ij->j", inverse_factor, inverse_factor)
 
-    def after(self, move: tuple[int, int]) -> IntArray:
+    def apply_move(self, move: tuple[int, int]) -> IntArray:
         """Return the subset that a move leads to."""
         item, leaving = move
         after = set(self.members.tolist()) - {leaving}
@@ -158,14 +158,14 @@ class _Neighbourhood:
 
     def best_move(self, refused: set[tuple[int, int]]) -> tuple[float, tuple[int, int]]:
         """Return the best feasible move and its gain; -inf if there is none."""
-        found = [self._best_drop(refused)]
+        found = [self._best_dropping_move(refused)]
         for part in chunks(len(self.kernel)):
             items = np.arange(part.start, part.stop)
-            found.append(self._best_entry(items, refused))
+            found.append(self._best_entering_move(items, refused))
         top = max(gain for gain, _ in found)
         return next(pair for pair in found if pair[0] >= top - ENOUGH)
 
-    def _best_drop(
+    def _best_dropping_move(
         self, refused: set[tuple[int, int]]
     ) -> tuple[float, tuple[int, int]]:
         if self.constraint.k is not None or len(self.members) == 0:
@@ -177,7 +177,7 @@ class _Neighbourhood:
         row = int(np.argmax(gain >= gain.max() - ENOUGH))
         return float(gain[row]), (_NONE, int(self.members[row]))
 
-    def _best_entry(
+    def _best_entering_move(
         self, items: IntArray, refused: set[tuple[int, int]]
     ) -> tuple[float, tuple[int, int]]:
         """Return the best of the additions and swaps that bring in one of ``items``."""
@@ -194,7 +194,7 @@ class _Neighbourhood:
     def _entry_gains(self, items: IntArray) -> FloatArray:
         """Return gains (items, 1 + |y|): of each addition, then of each swap."""
         u = self.kernel.log_scale
-        half, residual = self._explained(items)
+        half, residual = self._entering_residuals(items)
         w = solve_triangular(self.factor, half, lower=True, trans="T").T
 
         # The residual of the item that comes in, given those that stay ...
@@ -206,13 +206,13 @@ class _Neighbourhood:
             [[0.0], np.log(self.inverse_diagonal) - 2.0 * u[self.members]]
         )
         floor = self.floor if isinstance(self.floor, float) else self.floor[items, None]
-        allowed = (share > floor) & self._feasible(items)
+        allowed = (share > floor) & self._feasible_moves(items)
         allowed[np.isin(items, self.members)] = False
         log_share = np.log(np.where(allowed, share, 1.0))
         gain = log_share + 2.0 * u[items, None] + freed
         return np.where(allowed, gain, -np.inf)
 
-    def _explained(self, items: IntArray) -> tuple[FloatArray, FloatArray]:
+    def _entering_residuals(self, items: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return ``G⁻¹ S_yj`` for ``S_y = G Gᵀ``, and the squared residuals ``r_j``."""
         if self.basis is not None and isinstance(self.kernel, Graded):
             rows = self.kernel.rows[items]
@@ -228,7 +228,7 @@ class _Neighbourhood:
         residual = self.kernel.diagonal()[items] - np.einsum("ij,ij->j", half, half)
         return half, np.maximum(residual, 0.0)
 
-    def _feasible(self, items: IntArray) -> BoolArray:
+    def _feasible_moves(self, items: IntArray) -> BoolArray:
         costs = self.constraint.costs
         spent = float(costs[self.members].sum())
         left = spent - np.concatenate([[0.0], costs[self.members]])

@@ -11,7 +11,7 @@ from numpy.random import Generator
 
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate._validation import check_choice, check_count
-from variegate.decoding.agreement import Agreement, Gains, as_agreement, grow
+from variegate.decoding.agreement import Agreement, Gains, as_agreement, grow_subset
 from variegate.decoding.base import Constraint
 from variegate.decoding.greedy import Greedy
 from variegate.selection import Ensemble, Selection, check_found_enough
@@ -89,7 +89,9 @@ class MBR:
             check_choice("search", search, ("samples", "greedy"))
             is_greedy = search == "greedy"
             search = GreedySearch() if is_greedy else self._choose_among_samples
-        samples = (self.draw or _draw)(ensemble, constraint, self.n_samples, generator)
+        samples = (self.draw or _draw_samples)(
+            ensemble, constraint, self.n_samples, generator
+        )
         # Repeated samples vote with their number; each is a candidate once.
         first, _, votes = distinct_rows(samples)
         voters = samples[first]
@@ -126,7 +128,7 @@ class MBR:
         )
 
 
-def _draw(
+def _draw_samples(
     ensemble: Ensemble, constraint: Constraint, n_samples: int, generator: Generator
 ) -> BoolArray:
     if constraint.k is None:
@@ -146,7 +148,7 @@ class GreedySearch:
         self, consensus: Consensus, ensemble: Ensemble, constraint: Constraint
     ) -> Selection:
         state = consensus.agreement.growing(consensus.voters, consensus.votes)
-        chosen, reason = grow(state, constraint, self.fill)
+        chosen, reason = grow_subset(state, constraint, self.fill)
         if not chosen and self.nonempty:
             room = constraint.leaves_room([])
             chosen = [int(np.argmax(np.where(room, ensemble.marginals(), -1.0)))]

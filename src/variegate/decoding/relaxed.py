@@ -10,7 +10,7 @@ from numpy.random import Generator
 from variegate._typing import FloatArray, IntArray
 from variegate._validation import check_count
 from variegate.decoding.base import Constraint
-from variegate.decoding.residuals import Residuals, cheapest
+from variegate.decoding.residuals import Residuals, cheapest_possible_subset
 from variegate.linalg.determinants import normalizer_and_marginal_kernel
 from variegate.linalg.limits import RELAXED_ITEMS
 from variegate.linalg.representations import Dense, Representation
@@ -45,8 +45,8 @@ class Relaxed:
 
     **Round.** ``exp F`` is linear in each coordinate, so moving one to 0 or to 1, the
     better of them, never lowers ``F``; after all have moved, ``F`` is ``log det L_y``.
-    See ``rounded``.  Both ``x₁`` and ``x₂`` are rounded, and the best of the two
-    subsets and of the empty one is the answer.
+    See ``round_to_subset``.  Both ``x₁`` and ``x₂`` are rounded, and the best of the
+    two subsets and of the empty one is the answer.
 
     **Repair.** With a constraint the guarantee is lost: the relaxation ignores it.
     Items of the rounded subset are taken greedily while they fit, and then others.
@@ -72,23 +72,31 @@ class Relaxed:
         self, ensemble: Ensemble, constraint: Constraint, generator: Generator
     ) -> Selection:
         check_count("max_iterations", self.max_iterations)
-        kernel = _as_matrix(ensemble)
-        members, reason = self._choose(kernel, ensemble.representation)
+        kernel = _dense_representation(ensemble)
+        members, reason = self._climb_and_round(kernel, ensemble.representation)
         if not constraint.is_free:
-            members = _repaired(ensemble.representation, constraint, members)
+            members = _repair_subset(ensemble.representation, constraint, members)
             reason += ", then made it meet the constraint"
         return Selection(members, ensemble.log_prob(members), reason)
 
-    def _choose(self, kernel: Dense, judge: Representation) -> tuple[IntArray, str]:
+    def _climb_and_round(
+        self, kernel: Dense, judge: Representation
+    ) -> tuple[IntArray, str]:
         nothing: IntArray = np.zeros(0, dtype=np.intp)
         if len(kernel) == 0:
             return nothing, "there are no items"
         ceiling = np.full(len(kernel), 1.0 - MARGIN)
-        first, first_done = self._climb(kernel, ceiling)
+        first, first_done = self._maximize_extension(kernel, ceiling)
         # The margin is taken off once, not twice: an item at one face of the first
         # box is at the other face of the second.
-        second, second_done = self._climb(kernel, np.minimum(ceiling, 1.0 - first))
-        candidates = [nothing, rounded(kernel, first), rounded(kernel, second)]
+        second, second_done = self._maximize_extension(
+            kernel, np.minimum(ceiling, 1.0 - first)
+        )
+        candidates = [
+            nothing,
+            round_to_subset(kernel, first),
+            round_to_subset(kernel, second),
+        ]
         best = int(np.argmax([judge.log_det(members) for members in candidates]))
         reason = "rounded the better of two local maxima of the relaxation"
         if not (first_done and second_done):
@@ -98,17 +106,19 @@ class Relaxed:
             )
         return candidates[best], reason
 
-    def _climb(self, kernel: Dense, ceiling: FloatArray) -> tuple[FloatArray, bool]:
+    def _maximize_extension(
+        self, kernel: Dense, ceiling: FloatArray
+    ) -> tuple[FloatArray, bool]:
         """Return a local maximum below ``ceiling`` and whether the climb was ended."""
         from scipy.optimize import minimize
 
-        def negative(x: FloatArray) -> tuple[float, FloatArray]:
+        def negative_extension(x: FloatArray) -> tuple[float, FloatArray]:
             value, gradient = softmax_extension(kernel, x)
             return -value, -gradient
 
         floor = np.full(len(kernel), MARGIN)
         result = minimize(
-            negative,
+            negative_extension,
             (floor + ceiling) / 2.0,
             jac=True,
             method="L-BFGS-B",
@@ -156,18 +166,18 @@ def softmax_extension(kernel: Dense, x: FloatArray) -> tuple[float, FloatArray]:
     if len(inside) < len(x):
         kernel = kernel.condition(certain, inside)
     x = x[inside]
-    log_normalizer, K = _tilted(kernel, x)
+    log_normalizer, K = _tilted_normalizer(kernel, x)
     gradient[inside] = (np.diagonal(K) - x) / (x * (1.0 - x))
     return value + float(np.log1p(-x).sum()) + log_normalizer, gradient
 
 
-def _tilted(kernel: Dense, x: FloatArray) -> tuple[float, FloatArray]:
+def _tilted_normalizer(kernel: Dense, x: FloatArray) -> tuple[float, FloatArray]:
     """Return the normalizer and marginal kernel of ``L̃`` at ``x`` inside the cube."""
     v = kernel.log_scale + 0.5 * (np.log(x) - np.log1p(-x))
     return normalizer_and_marginal_kernel(kernel.S, v)
 
 
-def rounded(kernel: Dense, x: FloatArray) -> IntArray:
+def round_to_subset(kernel: Dense, x: FloatArray) -> IntArray:
     r"""Return a subset ``y`` with ``log det L_y ≥ F(x)``, for ``x`` inside the cube.
 
     ``exp F`` is linear in ``x_i``, with the values ``exp F · (1 - K̃_ii) / (1 - x_i)``
@@ -185,7 +195,7 @@ def rounded(kernel: Dense, x: FloatArray) -> IntArray:
     ``O(N²)`` a coordinate.  The divisor is no smaller than ``x_i`` or ``1 - x_i``,
     by the choice of the end.
     """
-    _, K = _tilted(kernel, x)
+    _, K = _tilted_normalizer(kernel, x)
     open_items = np.ones(len(x), dtype=bool)
     chosen = np.zeros(len(x), dtype=bool)
     for _ in range(len(x)):
@@ -202,7 +212,7 @@ def rounded(kernel: Dense, x: FloatArray) -> IntArray:
     return np.flatnonzero(chosen)
 
 
-def _as_matrix(ensemble: Ensemble) -> Dense:
+def _dense_representation(ensemble: Ensemble) -> Dense:
     kernel = ensemble.representation
     n_items = len(kernel)
     if n_items > RELAXED_ITEMS:
@@ -221,7 +231,7 @@ def _as_matrix(ensemble: Ensemble) -> Dense:
     return Dense(kernel.submatrix(np.arange(n_items)), kernel.log_scale)
 
 
-def _repaired(
+def _repair_subset(
     kernel: Representation, constraint: Constraint, members: IntArray
 ) -> IntArray:
     """Return a feasible subset: greedily from ``members``, then from the others."""
@@ -231,5 +241,5 @@ def _repaired(
     state.grow(constraint, among=preferred)
     reason = state.grow(constraint)
     if constraint.k is not None and len(state.chosen) < constraint.k:
-        return cheapest(kernel, constraint, reason)
+        return cheapest_possible_subset(kernel, constraint, reason)
     return np.sort(np.array(state.chosen, dtype=np.intp))

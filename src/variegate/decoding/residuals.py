@@ -23,7 +23,7 @@ BUDGET_SPENT = "no further item fits the budget"
 LIMITS_REACHED = "no further item is within at_most"
 
 
-def all_chosen(k: int) -> str:
+def complete_choice_reason(k: int) -> str:
     """Say that ``k`` items were found."""
     return f"chose the {k} items that were asked for"
 
@@ -37,7 +37,7 @@ def no_room(constraint: Constraint) -> str:
     return f"{BUDGET_SPENT} and at_most"
 
 
-def score_for_cost(gain: FloatArray, constraint: Constraint) -> FloatArray:
+def gain_per_cost(gain: FloatArray, constraint: Constraint) -> FloatArray:
     """Return gains, or gains for their cost where there is a budget."""
     if constraint.budget is None:
         return gain
@@ -46,7 +46,7 @@ def score_for_cost(gain: FloatArray, constraint: Constraint) -> FloatArray:
         return np.where(gain > 0, gain / constraint.costs, gain * constraint.costs)
 
 
-def nothing_left(count: int, k: int | None, why: str) -> str:
+def incomplete_choice_reason(count: int, k: int | None, why: str) -> str:
     """Say why the search ended before ``k`` items."""
     return why if k is None else f"after {count} of {k} items, {why}"
 
@@ -84,17 +84,17 @@ class Residuals:
             allowed = constraint.leaves_room(self.chosen)
             if among is not None:
                 allowed &= among
-            score = np.where(allowed, score_for_cost(gain, constraint), -np.inf)
+            score = np.where(allowed, gain_per_cost(gain, constraint), -np.inf)
             best = score.max(initial=-np.inf)
             if best == -np.inf:
                 is_left = (gain > -np.inf).any()
                 why = no_room(constraint) if is_left else RANK_USED_UP
-                return nothing_left(len(self.chosen), k, why)
+                return incomplete_choice_reason(len(self.chosen), k, why)
             item = int(np.argmax(score >= best - TIE))
             if k is None and gain[item] <= 0:
                 return NO_GAIN
             self.add_if_possible(item)
-        return all_chosen(len(self.chosen))
+        return complete_choice_reason(len(self.chosen))
 
     def add_if_possible(self, item: int) -> bool:
         """Add an item, or exclude it where the kernel calls the subset impossible.
@@ -128,7 +128,7 @@ class Residuals:
         self.residual -= column**2
 
 
-def cheapest(
+def cheapest_possible_subset(
     kernel: Representation, constraint: Constraint, why_fewer: str
 ) -> IntArray:
     """Return the cheapest ``k`` items of positive determinant.
@@ -155,7 +155,9 @@ def cheapest(
     return members
 
 
-def ranked(ensemble: Ensemble, members: IntArray, most: int | None = None) -> IntArray:
+def rank_members(
+    ensemble: Ensemble, members: IntArray, most: int | None = None
+) -> IntArray:
     """Return all or ``most`` members, each adding most to those before it.
 
     These are the pivots of a Cholesky factorisation of ``L`` on the members.

@@ -15,7 +15,11 @@ import numpy as np
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.decoding.at_most import AtMost
 from variegate.decoding.base import Constraint
-from variegate.linalg.coins import bulk, law_of_heads, laws_without_one
+from variegate.linalg.coins import (
+    count_distribution,
+    leave_one_out_distributions,
+    likely_range,
+)
 from variegate.linalg.cosine import chunks
 from variegate.linalg.representations import Representation
 
@@ -52,7 +56,7 @@ class SizedWeights:
     .. math:: P(i \in Y, |Y| = s) = \sum_n v_{ni}^2\, p_n\, P(|J \setminus n| = s - 1).
 
     ``|J ∖ n|`` is a number of heads of independent coins, see
-    :func:`~variegate.linalg.coins.laws_without_one`.
+    :func:`~variegate.linalg.coins.leave_one_out_distributions`.
 
     Takes ``O(M²)`` time and ``O(M T)`` memory besides the eigenpairs, for rank ``M``
     and ``T`` sizes that are not negligible (some multiple of ``√M``).  ``empty`` is
@@ -60,12 +64,12 @@ class SizedWeights:
     """
 
     def __init__(self, kernel: Representation, beta: float) -> None:
-        self._kept, vectors = kernel.elementary
+        self._kept, vectors = kernel.marginal_eigenpairs
         self._vectors = vectors.all()
-        law = law_of_heads(self._kept)
-        first, last = bulk(law, _NEGLIGIBLE)
+        law = count_distribution(self._kept)
+        first, last = likely_range(law, _NEGLIGIBLE)
         first = max(first - 1, 0)
-        self._others = laws_without_one(self._kept, law, first, last)
+        self._others = leave_one_out_distributions(self._kept, law, first, last)
         # Numerator and denominator are divided by 1 + β².
         share = 1.0 / (1.0 + (1.0 / beta) * (1.0 / beta))
         self._slope = 1.0 / (1.0 + beta * beta)
@@ -73,7 +77,7 @@ class SizedWeights:
         self.empty = float(law[0])
         self.expected_size = float(self._kept.sum())
 
-    def at(self, sizes: IntArray, items: IntArray | None = None) -> FloatArray:
+    def weights_at(self, sizes: IntArray, items: IntArray | None = None) -> FloatArray:
         """Return ``w_i(a)`` for some sizes, for all items or some: (sizes, items).
 
         Takes ``O(N M)`` time for each size.
@@ -90,9 +94,9 @@ class SizedWeights:
         """Return the expected F-score of a set."""
         if not len(members):
             return self.empty
-        return float(self.at(np.array([len(members)]), members).sum())
+        return float(self.weights_at(np.array([len(members)]), members).sum())
 
-    def growth(self, known: IntArray, sizes: IntArray) -> FloatArray:
+    def bound_weight_ratios(self, known: IntArray, sizes: IntArray) -> FloatArray:
         """Return bounds on ``w_i(a) / w_i(known)`` for all items: (known, sizes)."""
         low, high = self._offsets[0], self._offsets[-1]
         at, to = self._slope * known[:, None], self._slope * sizes
@@ -100,7 +104,7 @@ class SizedWeights:
         return np.asarray((offset + at) / (offset + to))
 
 
-class Best(NamedTuple):
+class BestSet(NamedTuple):
     """A feasible set, its value, and an upper bound for all feasible sets.
 
     ``bound`` equals ``value`` where the set is proved to be the best; ``price`` is that
@@ -139,32 +143,32 @@ class SizeSearch:
             self.budget = float(dearest) * 2.0
         # Every other set exceeds -1.
         value = weights.empty if self.smallest == 0 else -1.0
-        self._best = Best(np.zeros(0, dtype=np.intp), value, value)
+        self._best = BestSet(np.zeros(0, dtype=np.intp), value, value)
         if constraint.k and self.at_most is not None:
             # A search for the best set of this size may be cut short before the first.
             found = self.at_most.cheapest(self.costs, constraint.k)
             assert found is not None  # or the constraint would have been refused
             found = np.sort(found)
             value = weights.score(found)
-            self._best = Best(found, value, value)
+            self._best = BestSet(found, value, value)
         self._upper = np.full(self.largest + 1, np.inf)
         self._upper[: max(self.smallest, 1)] = -np.inf
         self._is_seen = np.zeros(self.largest + 1, dtype=bool)
 
-    def run(self) -> Best:
+    def run(self) -> BestSet:
         """Return the best feasible set."""
         most = _BATCH_OF_SEARCHES if self.is_searched else _BATCH
         batch = int(np.clip(_MOST_WEIGHTS // max(len(self.costs), 1), 4, most))
-        sizes = self._open()
+        sizes = self._open_sizes()
         if len(sizes) > batch:
             sizes = np.array([round(self.weights.expected_size)])
             sizes = np.clip(sizes, max(self.smallest, 1), self.largest)
         while len(sizes):
-            self._choose_at(sizes)
-            sizes = self._open()
+            self._evaluate_sizes(sizes)
+            sizes = self._open_sizes()
             if len(sizes) > batch:
                 sizes = sizes[np.linspace(0, len(sizes) - 1, batch).astype(np.intp)]
-        return self._finish()
+        return self._search_remaining_sizes()
 
     def _is_better(self, values: Any, sizes: Any) -> BoolArray:
         """Tell which values exceed the best, or equal it by a smaller set."""
@@ -172,93 +176,99 @@ class SizeSearch:
         margin = np.where(sizes < len(self._best.members), -_EQUAL, _EQUAL)
         return np.asarray(values > best + margin * abs(best))
 
-    def _open(self) -> IntArray:
+    def _open_sizes(self) -> IntArray:
         sizes = np.flatnonzero(~self._is_seen)
         return sizes[self._is_better(self._upper[sizes], sizes)]
 
-    def _choose_at(self, sizes: IntArray) -> None:
+    def _evaluate_sizes(self, sizes: IntArray) -> None:
         """Choose from items by their weights at some sizes, and bound other sizes."""
-        weights = self.weights.at(sizes)
-        last = int(max(sizes[-1], self._open().max(initial=0)))
+        weights = self.weights.weights_at(sizes)
+        last = int(max(sizes[-1], self._open_sizes().max(initial=0)))
         self._is_seen[sizes] = True
         if not self.is_searched:
-            curves = np.cumsum(_largest_first(weights, last, self.at_most), axis=1)
-            self._take_largest(sizes, weights, curves)
+            curves = np.cumsum(_sort_largest(weights, last, self.at_most), axis=1)
+            self._choose_largest_weights(sizes, weights, curves)
         else:
-            prices = self._take_priced(sizes, weights)
+            prices = self._choose_within_budget(sizes, weights)
             reduced = weights - prices[:, None] * self.costs
-            curves = np.cumsum(_largest_first(reduced, last, self.at_most), axis=1)
+            curves = np.cumsum(_sort_largest(reduced, last, self.at_most), axis=1)
             curves += prices[:, None] * self.budget
         others = np.flatnonzero(~self._is_seen[: last + 1])[1:]
         if len(others):
-            bounds = curves[:, others - 1] * self.weights.growth(sizes, others)
+            bounds = curves[:, others - 1] * self.weights.bound_weight_ratios(
+                sizes, others
+            )
             self._upper[others] = np.minimum(self._upper[others], bounds.min(axis=0))
 
-    def _take_largest(
+    def _choose_largest_weights(
         self, sizes: IntArray, weights: FloatArray, curves: FloatArray
     ) -> None:
         """Without a budget: the items of the largest weights at each size."""
         values = curves[np.arange(len(sizes)), sizes - 1]
         self._upper[sizes] = values
         row = int(np.argmax(values >= values.max() * (1.0 - _EQUAL)))
-        members = largest(weights[row], int(sizes[row]), self.at_most)
-        self._take(Best(members, float(values[row]), float(values[row])))
+        members = largest_places(weights[row], int(sizes[row]), self.at_most)
+        self._keep_if_better(BestSet(members, float(values[row]), float(values[row])))
 
-    def _take_priced(self, sizes: IntArray, weights: FloatArray) -> FloatArray:
+    def _choose_within_budget(self, sizes: IntArray, weights: FloatArray) -> FloatArray:
         """Within a budget: the sets found by a price on costs; return the prices."""
         prices = np.zeros(len(sizes))
         for row, size in enumerate(sizes.tolist()):
-            found = priced(weights[row], self.costs, size, self.budget, self.at_most)
-            self._take(found)
+            found = minimize_lagrangian_bound(
+                weights[row], self.costs, size, self.budget, self.at_most
+            )
+            self._keep_if_better(found)
             prices[row], self._upper[size] = found.price, found.bound
         return prices
 
-    def _take(self, found: Best) -> None:
+    def _keep_if_better(self, found: BestSet) -> None:
         if self._is_better(found.value, len(found.members)):
             self._best = found
 
-    def _finish(self) -> Best:
+    def _search_remaining_sizes(self) -> BestSet:
         """Search sizes whose best set within the budget is not known yet."""
         bound, nodes_left = self._best.value, _MAX_NODES
         sizes = np.flatnonzero(self._is_seen)
         for size in sizes[np.argsort(-self._upper[sizes], kind="stable")].tolist():
             upper = self._upper[size]
             if self._is_better(upper, size) and upper > self._best.value:
-                finished, nodes = self._search(size, nodes_left)
+                finished, nodes = self._search_size(size, nodes_left)
                 nodes_left -= nodes
                 if not finished:
                     bound = max(bound, float(upper))
         best = self._best
-        return Best(best.members, best.value, max(best.value, bound))
+        return BestSet(best.members, best.value, max(best.value, bound))
 
-    def _search(self, size: int, max_nodes: int) -> tuple[bool, int]:
+    def _search_size(self, size: int, max_nodes: int) -> tuple[bool, int]:
         """Search one size; return whether that was finished, and how many nodes."""
-        from variegate.linalg.compiled.weighted_sets import fill_knapsack
+        from variegate.linalg.compiled.weighted_sets import search_knapsack
 
         if max_nodes <= 0:
             return False, 0
-        weights = self.weights.at(np.array([size]))[0]
-        price = priced(weights, self.costs, size, self.budget, self.at_most).price
+        weights = self.weights.weights_at(np.array([size]))[0]
+        price = minimize_lagrangian_bound(
+            weights, self.costs, size, self.budget, self.at_most
+        ).price
         order = np.argsort(price * self.costs - weights, kind="stable")
         places = np.empty(size, dtype=np.int64)
         floor = self._best.value
         labels, room = labels_and_room(self.at_most, order)
         items = weights[order], self.costs[order], labels
-        value, nodes = fill_knapsack(
+        value, nodes = search_knapsack(
             *items, room, price, self.budget, floor, max_nodes, places
         )
         if value > floor:
-            self._best = Best(np.sort(order[places]), float(value), float(value))
+            self._best = BestSet(np.sort(order[places]), float(value), float(value))
         return nodes <= max_nodes, nodes
 
 
-def priced(
+def minimize_lagrangian_bound(
     weights: FloatArray,
     costs: FloatArray,
     size: int,
     budget: float,
     at_most: AtMost | None = None,
-) -> Best:
+) -> BestSet:
     """Find the price at which the bound is lowest, and a feasible set on the way.
 
     For every price ``μ ≥ 0`` the best ``Σ w_i`` of ``a`` items within a budget ``b`` is
@@ -268,19 +278,19 @@ def priced(
     within the tightest limit on labels; a set that breaks another one gives a bound and
     is not chosen.
     """
-    nothing = Best(np.zeros(0, dtype=np.intp), -1.0, -1.0)
+    nothing = BestSet(np.zeros(0, dtype=np.intp), -1.0, -1.0)
 
     def feasible(members: IntArray) -> bool:
         if at_most is None:
             return True
         return bool((at_most.used(members) <= at_most.room).all())
 
-    members = largest(weights, size, at_most)
+    members = largest_places(weights, size, at_most)
     value, cost = float(weights[members].sum()), float(costs[members].sum())
     if cost <= budget:
-        found = Best(members, value, value) if feasible(members) else nothing
+        found = BestSet(members, value, value) if feasible(members) else nothing
         return found._replace(bound=value)
-    best = largest(-costs, size, at_most)
+    best = largest_places(-costs, size, at_most)
     low_value, low_cost = float(weights[best].sum()), float(costs[best].sum())
     if low_cost > budget:  # which no set of this size fits
         return nothing
@@ -288,7 +298,7 @@ def priced(
     best, best_value = (best, low_value) if feasible(best) else nothing[:2]
     for _ in range(_MAX_STEPS):
         price = max((value - low_value) / (cost - low_cost), 0.0)
-        members = largest(weights - price * costs, size, at_most)
+        members = largest_places(weights - price * costs, size, at_most)
         new_value = float(weights[members].sum())
         new_cost = float(costs[members].sum())
         reached = new_value + price * (budget - new_cost)
@@ -303,10 +313,12 @@ def priced(
             value, cost = new_value, new_cost
         if reached <= line + _EQUAL * abs(line):
             break
-    return Best(best, best_value, max(bound, best_value), best_price)
+    return BestSet(best, best_value, max(bound, best_value), best_price)
 
 
-def largest(values: FloatArray, count: int, at_most: AtMost | None = None) -> IntArray:
+def largest_places(
+    values: FloatArray, count: int, at_most: AtMost | None = None
+) -> IntArray:
     """Return the places of the largest values, sorted; of equal ones the first.
 
     With limits on labels, the largest within the tightest of them.
@@ -332,7 +344,7 @@ def labels_and_room(
     return np.ascontiguousarray(at_most.among(items).labels), at_most.room
 
 
-def _largest_first(
+def _sort_largest(
     values: FloatArray, count: int, at_most: AtMost | None = None
 ) -> FloatArray:
     """Return the largest of every row, in descending order."""

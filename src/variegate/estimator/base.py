@@ -19,7 +19,7 @@ from variegate import metrics
 from variegate._random import as_generator
 from variegate._typing import FloatArray, IntArray, RandomState
 from variegate.decoding import Decoder, as_decoder
-from variegate.decoding.residuals import ranked
+from variegate.decoding.residuals import rank_members
 from variegate.ensemble import LEnsemble
 from variegate.files import models as model_files
 from variegate.ground_set import (
@@ -181,7 +181,9 @@ class DPPEstimator(BaseEstimator):  # type: ignore[misc]
                     stacklevel=2,
                 )
             members = selection.indices
-            chosen.append(members if order == "number" else ranked(ensemble, members))
+            chosen.append(
+                members if order == "number" else rank_members(ensemble, members)
+            )
         return chosen
 
     def score(self, ground_sets: Sequence[GroundSet], subsets: Sequence[Any]) -> float:

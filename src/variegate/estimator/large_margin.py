@@ -20,7 +20,7 @@ from variegate.estimator.learner import AdamState, Learner
 from variegate.files import models as model_files
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, MultipleKernel
-from variegate.learning.device_name import device_named
+from variegate.learning.device_name import resolve_device
 from variegate.learning.examples import Example, check_examples
 from variegate.learning.factors import learned_ensemble
 from variegate.learning.problem import SharedExamples
@@ -331,7 +331,7 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
         check_random_state(self.random_state)
         if self.n_jobs not in (None, -1):
             check_count("n_jobs", self.n_jobs)
-        device_named(self.device)
+        resolve_device(self.device)
         as_solver(self.solver, self.max_iter, self.tol)
         as_decoder(self.decoder)
 

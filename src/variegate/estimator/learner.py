@@ -19,14 +19,14 @@ from variegate._random import as_generator
 from variegate._typing import FloatArray
 from variegate.kernels import Kernel, MultipleKernel
 from variegate.learning.batched_problem import BatchedProblem, check_validation
-from variegate.learning.device_name import device_named
+from variegate.learning.device_name import resolve_device
 from variegate.learning.examples import Example
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.problem import (
     LearningProblem,
     SharedExamples,
-    problem_of,
-    settings_of,
+    build_problem,
+    kernel_settings,
 )
 from variegate.learning.quality import FeatureCoordinates
 from variegate.partitions.examples import PartitionedExamples
@@ -80,7 +80,7 @@ class Learner:
         self.model = model
         self.loss = LargeMarginLoss(model.lam)
         self.n_jobs = n_jobs and effective_n_jobs(n_jobs)
-        self.device = device_named(model.device)
+        self.device = resolve_device(model.device)
         self.solver = as_solver(model.solver, model.max_iter, model.tol)
         self.known: dict[str, FloatArray] | None = None
         if warm and hasattr(model, "theta_"):
@@ -112,7 +112,7 @@ class Learner:
             return self._learn_from_partitions(examples, checkpoint)
         if isinstance(self.solver, MiniBatch):
             if isinstance(examples, SharedExamples):
-                examples = examples.weighed(self.model.omega)
+                examples = examples.with_omega(self.model.omega)
             return self._learn_in_batches(examples, validation, checkpoint)
         if validation is not None or checkpoint is not None:
             raise ValueError(
@@ -132,10 +132,10 @@ class Learner:
                 return examples.problem(
                     kernel, self.loss, omega, n_jobs=self.n_jobs, **options
                 )
-            examples = examples.weighed(omega)
+            examples = examples.with_omega(omega)
         kernel.fit([example.ground_set for example in examples])
         options |= {"n_jobs": self.n_jobs, "device": self.device}
-        return problem_of(examples, kernel, self.loss, **options)
+        return build_problem(examples, kernel, self.loss, **options)
 
     def _learn_from_partitions(
         self, examples: PartitionedExamples, checkpoint: str | Path | None
@@ -281,7 +281,7 @@ class Learner:
         n_free = len(problem.space.to_free(problem.space.center()))
         if optimizer is None or len(optimizer[0].free) != n_free:
             # The first steps, or other parameters than those before them.
-            adam = Adam.at(problem.space, self._first_start(problem))
+            adam = Adam.start_at(problem.space, self._first_start(problem))
         else:
             adam, problem.coordinates = optimizer
         batch = problem.batch(examples)
@@ -324,7 +324,7 @@ def _run_settings(model: LargeMarginDPP) -> dict[str, Any]:
     settings = {name: getattr(model, name) for name in (*names, "n_starts")}
     seed = model.random_state
     return settings | {
-        "kernel": settings_of(model.kernel),
+        "kernel": kernel_settings(model.kernel),
         "solver": str(model.solver),
         "random_state": seed if isinstance(seed, int) else None,
     }

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from variegate._typing import FloatArray, IntArray
 from variegate.decoding import Constraint
-from variegate.decoding.residuals import ranked
+from variegate.decoding.residuals import rank_members
 from variegate.estimator import DPPEstimator
 from variegate.files.models import load
 from variegate.ground_set import GroundSet
@@ -103,7 +103,7 @@ def _choose_by_score(
         return np.zeros(0, dtype=np.intp)
     k = None if k is None else min(k, n_affordable)
     chosen = model.predict([ground_set], k=k, budget=budget)[0]
-    return ranked(model.ensemble(ground_set), chosen)
+    return rank_members(model.ensemble(ground_set), chosen)
 
 
 def training_table(

@@ -135,19 +135,21 @@ class Product(Domain):
         return np.concatenate([part.random(generator) for part in self.parts])
 
     def project(self, parameters: FloatArray) -> FloatArray:
-        return self._each(lambda part, own: part.project(own), parameters)
+        return self._apply_to_parts(lambda part, own: part.project(own), parameters)
 
     def to_free(self, parameters: FloatArray) -> FloatArray:
-        return self._each(lambda part, own: part.to_free(own), parameters)
+        return self._apply_to_parts(lambda part, own: part.to_free(own), parameters)
 
     def from_free(self, free: FloatArray) -> FloatArray:
-        return self._each(lambda part, own: part.from_free(own), free)
+        return self._apply_to_parts(lambda part, own: part.from_free(own), free)
 
     def pull_back(self, free: FloatArray, gradient: FloatArray) -> FloatArray:
         slopes = iter(self.split(gradient))
-        return self._each(lambda part, own: part.pull_back(own, next(slopes)), free)
+        return self._apply_to_parts(
+            lambda part, own: part.pull_back(own, next(slopes)), free
+        )
 
-    def _each(
+    def _apply_to_parts(
         self, apply: Callable[[Domain, FloatArray], FloatArray], flat: FloatArray
     ) -> FloatArray:
         values = zip(self.parts, self.split(flat), strict=True)

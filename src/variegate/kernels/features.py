@@ -29,7 +29,7 @@ from variegate._validation import check_choice, check_count, check_flag, check_n
 from variegate.files.schema import MATRIX, Shape
 from variegate.ground_set import GroundSet, name_position_in_errors
 from variegate.kernels.base import Kernel, PullBack, check_block
-from variegate.kernels.known import Looks, available, sizes_of
+from variegate.kernels.known import Looks, ground_set_sizes, loaded_ground_sets
 from variegate.linalg.limits import POOLED_ITEMS
 
 APPROXIMATIONS = ("nystroem", "fourier")
@@ -61,7 +61,9 @@ class FeatureMap:
     def __call__(self, X: Any, bandwidth: float) -> FloatArray:
         """Return the features (N, rank) of items ``X``, an array or CSR matrix."""
         check_n_features(X, self.n_features)
-        prepare = _fourier if self.approximation == "fourier" else _nystroem
+        prepare = (
+            _fourier_features if self.approximation == "fourier" else _nystroem_features
+        )
         compute = prepare(self.numbers, bandwidth)
         first = compute(X[:_ROWS])
         result = np.empty((X.shape[0], first.shape[1]))
@@ -71,7 +73,9 @@ class FeatureMap:
         return result
 
 
-def _fourier(numbers: FloatArray, bandwidth: float) -> Callable[[Any], FloatArray]:
+def _fourier_features(
+    numbers: FloatArray, bandwidth: float
+) -> Callable[[Any], FloatArray]:
     """Return the function from rows to cosines and sines, in pairs."""
     frequencies = numbers * (np.sqrt(2.0) / bandwidth)
     half = frequencies.shape[1]
@@ -87,7 +91,9 @@ def _fourier(numbers: FloatArray, bandwidth: float) -> Callable[[Any], FloatArra
     return compute
 
 
-def _nystroem(landmarks: FloatArray, bandwidth: float) -> Callable[[Any], FloatArray]:
+def _nystroem_features(
+    landmarks: FloatArray, bandwidth: float
+) -> Callable[[Any], FloatArray]:
     """Return the function from rows to similarities to landmarks, decorrelated."""
 
     def similarity(rows: Any) -> FloatArray:
@@ -142,23 +148,23 @@ def check_seed(random_state: Any) -> None:
         )
 
 
-def settle(
+def fit_feature_map(
     kernel: Any, ground_sets: Sequence[GroundSet], block: str | None
 ) -> FeatureMap:
     """Draw frequencies, or choose landmarks among the items of all ground sets."""
     rank = kernel.rank
     generator = np.random.default_rng(kernel.random_state)
-    n_features = same_n_features(ground_sets, block)
+    n_features = common_n_features(ground_sets, block)
     if kernel.approximation == "fourier":
         return FeatureMap("fourier", generator.standard_normal((n_features, rank // 2)))
     pool = pool_of_items(ground_sets, block, generator)
-    landmarks = _landmarks(pool, rank - bool(kernel.anchored), generator)
+    landmarks = _choose_landmarks(pool, rank - bool(kernel.anchored), generator)
     if kernel.anchored:  # exact at the origin too, from which all is seen
         landmarks = np.vstack([np.zeros((1, n_features)), landmarks])
     return FeatureMap("nystroem", landmarks)
 
 
-def _landmarks(
+def _choose_landmarks(
     pool: FloatArray, count: int, generator: np.random.Generator
 ) -> FloatArray:
     if len(pool) <= count or count == 0:
@@ -170,7 +176,7 @@ def _landmarks(
     return np.ascontiguousarray(landmarks)
 
 
-def features_of(
+def approximate_features(
     feature_map: FeatureMap, items: Any, bandwidth: float, anchored: bool
 ) -> FloatArray:
     """Return the features of items; if ``anchored``, seen from the origin.
@@ -192,10 +198,10 @@ def check_n_features(X: Any, fitted: int) -> None:
         )
 
 
-def same_n_features(ground_sets: Sequence[GroundSet], block: str | None) -> int:
+def common_n_features(ground_sets: Sequence[GroundSet], block: str | None) -> int:
     """Return the number of similarity features, the same for all ground sets."""
     n_features = -1
-    for position, ground_set in available(ground_sets):
+    for position, ground_set in loaded_ground_sets(ground_sets):
         with name_position_in_errors(position):
             found = int(ground_set.features(block).shape[1])
             if n_features < 0:
@@ -242,7 +248,7 @@ def pool_of_items(
     ground_sets: Sequence[GroundSet], block: str | None, generator: np.random.Generator
 ) -> FloatArray:
     """Return the items of all ground sets, or of many a random part."""
-    rows = pooled(sizes_of(ground_sets), generator).items()
+    rows = pooled(ground_set_sizes(ground_sets), generator).items()
     parts = [as_dense(ground_sets[i].features(block)[some]) for i, some in rows]
     return np.concatenate(parts)
 
@@ -263,7 +269,7 @@ def pooled(sizes: IntArray, generator: np.random.Generator) -> Looks:
 
 
 def looks_of_approximation(kernel: Any, sizes: IntArray) -> Looks:
-    """Return the rows that :func:`settle` reads; none without approximation."""
+    """Return the rows for :func:`fit_feature_map`; none without approximation."""
     if kernel.approximation is None:
         return {}
     if kernel.approximation == "fourier":  # only the number of features
@@ -271,7 +277,7 @@ def looks_of_approximation(kernel: Any, sizes: IntArray) -> Looks:
     return pooled(sizes, np.random.default_rng(kernel.random_state))
 
 
-class FromStart(Kernel):
+class KernelWithStart(Kernel):
     """A kernel whose parameters are added to a start that ``fit`` finds.
 
     A subclass has the attributes ``penalty``, ``block`` and ``random_state``, and
@@ -300,7 +306,7 @@ class FromStart(Kernel):
 
     def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
         self.check()
-        same_n_features(ground_sets, self.block)
+        common_n_features(ground_sets, self.block)
         generator = np.random.default_rng(self.random_state)
         self.find_start(pool_of_items(ground_sets, self.block, generator), generator)
         return self

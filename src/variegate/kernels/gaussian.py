@@ -14,12 +14,12 @@ from variegate._validation import check_number
 from variegate.ground_set import GroundSet
 from variegate.kernels.base import FixedKernel, check_block
 from variegate.kernels.features import (
+    approximate_features,
     as_dense,
     check_approximation,
-    features_of,
+    fit_feature_map,
     fitted_maps,
     looks_of_approximation,
-    settle,
     settled,
 )
 from variegate.kernels.known import Looks
@@ -85,7 +85,7 @@ class Gaussian(FixedKernel):
     def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
         check_approximation(self)
         if self.approximation is not None:
-            self.features_ = settle(self, ground_sets, self.block)
+            self.features_ = fit_feature_map(self, ground_sets, self.block)
         return self
 
     def looks_at(self, sizes: IntArray) -> Looks:
@@ -112,7 +112,11 @@ class Gaussian(FixedKernel):
             return None
         self.check()
         items = ground_set.features(self.block)
-        return [features_of(fitted_maps(self), items, self.bandwidth, self.anchored)]
+        return [
+            approximate_features(
+                fitted_maps(self), items, self.bandwidth, self.anchored
+            )
+        ]
 
     def matrix(self, ground_set: GroundSet) -> FloatArray:
         """Return ``exp(-D / σ²)`` of the squared distances ``D``, or about that.
@@ -135,7 +139,7 @@ def gaussian(squared_distances: FloatArray, bandwidth: float) -> FloatArray:
     return np.asarray(np.exp(-squared_distances / bandwidth / bandwidth))
 
 
-def gaussian_less_one(squared_distances: FloatArray, bandwidth: float) -> FloatArray:
+def gaussian_expm1(squared_distances: FloatArray, bandwidth: float) -> FloatArray:
     """Return ``exp(-D / σ²) - 1``, all digits of it."""
     return np.asarray(np.expm1(-squared_distances / bandwidth / bandwidth))
 
@@ -144,8 +148,8 @@ def anchored_gaussian(
     squared_distances: FloatArray, squared_norms: FloatArray, bandwidth: float
 ) -> FloatArray:
     """Return the Gaussian seen from the origin; its constant is never there."""
-    to_origin = gaussian_less_one(squared_norms, bandwidth)
-    S = gaussian_less_one(squared_distances, bandwidth)
+    to_origin = gaussian_expm1(squared_norms, bandwidth)
+    S = gaussian_expm1(squared_distances, bandwidth)
     S -= to_origin[:, None] + to_origin
     with np.errstate(over="ignore", invalid="ignore"):  # judged in prepare
         S *= 0.5 * bandwidth * bandwidth

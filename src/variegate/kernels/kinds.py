@@ -16,7 +16,7 @@ from variegate.ground_set import GroundSet
 from variegate.kernels.base import Embedding, PullBack
 from variegate.kernels.domains import Free
 from variegate.kernels.features import (
-    FromStart,
+    KernelWithStart,
     as_dense,
     check_n_features,
     stacked_features,
@@ -24,7 +24,7 @@ from variegate.kernels.features import (
 from variegate.linalg.cosine import chunks, unit_rows
 
 
-class Kinds(FromStart):
+class Kinds(KernelWithStart):
     r"""Similarity by kinds that are learned.
 
     .. math:: p_i = \mathrm{softmax}(W x_i + b), \qquad
@@ -98,7 +98,7 @@ class Kinds(FromStart):
         self.center_: FloatArray = items.mean(axis=0)
         distinct = np.unique(unit_rows(items - self.center_), axis=0)
         seed = int(generator.integers(2**31))
-        self.centers_: FloatArray = _centers(distinct, self.n_kinds, seed)
+        self.centers_: FloatArray = _kmeans_centers(distinct, self.n_kinds, seed)
 
     def set_state(self, state: dict[str, Any]) -> None:
         super().set_state(state)
@@ -234,7 +234,7 @@ class Kinds(FromStart):
         return np.concatenate([d_W.ravel(), flat.sum(axis=0), [d_odds]])
 
 
-def _centers(items: FloatArray, n_kinds: int, seed: int) -> FloatArray:
+def _kmeans_centers(items: FloatArray, n_kinds: int, seed: int) -> FloatArray:
     if len(items) <= n_kinds:
         return items
     from sklearn.cluster import KMeans  # slow to import, seldom needed

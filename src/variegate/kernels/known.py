@@ -1,7 +1,7 @@
 """Ground sets of which only the rows that ``Kernel.fit`` reads are in memory.
 
 Where the others are on other machines, :meth:`Kernel.looks_at` names the rows to read,
-and :class:`KnownInPart` stands for all ground sets.
+and :class:`PartlyLoaded` stands for all ground sets.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ class SomeRows:
     def __len__(self) -> int:
         return self._size
 
-    def features(self, block: str | None = None) -> _Rows:
+    def features(self, block: str | None = None) -> _PartialMatrix:
         """Return the features of a block, to be asked for rows that are known."""
         if block is None and len(self._blocks) == 1:
             block = next(iter(self._blocks))
-        return _Rows(self._size, self._rows, self._blocks[block or ""])
+        return _PartialMatrix(self._size, self._rows, self._blocks[block or ""])
 
 
-class _Rows:
+class _PartialMatrix:
     """A matrix of which some rows are known."""
 
     def __init__(self, n_rows: int, rows: IntArray, values: Any) -> None:
@@ -53,7 +53,7 @@ class _Rows:
         return self._values[places]
 
 
-class KnownInPart(Sequence[Any]):
+class PartlyLoaded(Sequence[Any]):
     """Ground sets with known sizes (n,), and the rows of some of them by place."""
 
     def __init__(
@@ -73,21 +73,21 @@ class KnownInPart(Sequence[Any]):
         return self.known[place]
 
 
-def sizes_of(ground_sets: Sequence[GroundSet]) -> IntArray:
+def ground_set_sizes(ground_sets: Sequence[GroundSet]) -> IntArray:
     """Return the number of items of every ground set."""
-    if isinstance(ground_sets, KnownInPart):
+    if isinstance(ground_sets, PartlyLoaded):
         return ground_sets.sizes
     return np.array([len(ground_set) for ground_set in ground_sets], dtype=np.int64)
 
 
-def available(ground_sets: Sequence[GroundSet]) -> Iterable[tuple[int, Any]]:
+def loaded_ground_sets(ground_sets: Sequence[GroundSet]) -> Iterable[tuple[int, Any]]:
     """Return the ground sets that can be read, with their places."""
-    if isinstance(ground_sets, KnownInPart):
+    if isinstance(ground_sets, PartlyLoaded):
         return ground_sets.known.items()
     return enumerate(ground_sets)
 
 
-def merged(several: Iterable[Looks]) -> Looks:
+def merge_looks(several: Iterable[Looks]) -> Looks:
     """Return the union of several."""
     together: Looks = {}
     for looks in several:

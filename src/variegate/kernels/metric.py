@@ -12,12 +12,12 @@ from variegate.files.schema import MATRIX
 from variegate.ground_set import GroundSet
 from variegate.kernels.base import PullBack
 from variegate.kernels.domains import Free
-from variegate.kernels.features import FromStart, as_dense, check_n_features
+from variegate.kernels.features import KernelWithStart, as_dense, check_n_features
 from variegate.kernels.gaussian import squared_distances
-from variegate.linalg.limits import MEDIAN_ITEMS, compiled_pays
+from variegate.linalg.limits import MEDIAN_ITEMS, should_use_compiled
 
 
-class Metric(FromStart):
+class Metric(KernelWithStart):
     r"""Gaussian similarity under a learned metric of low rank.
 
     .. math:: S_{ij} = \exp(-\|W (x_i - x_j)\|^2 / 2)
@@ -114,7 +114,7 @@ class Metric(FromStart):
         flat = prepared.reshape(-1, n_features)
         W = self.weights(parameters)
         placed = (flat @ W.T).reshape(-1, n_items, len(W))
-        S = _gaussian(placed)
+        S = _gaussian_similarity(placed)
 
         def pull_back(G: FloatArray) -> FloatArray:
             H = G * S
@@ -126,13 +126,13 @@ class Metric(FromStart):
         return S.reshape(*prepared.shape[:-1], n_items), pull_back
 
 
-def _gaussian(placed: FloatArray) -> FloatArray:
+def _gaussian_similarity(placed: FloatArray) -> FloatArray:
     """Return ``exp(-‖z_i - z_j‖² / 2)`` (B, N, N) of ``placed`` (B, N, r).
 
     By differences, as in :func:`squared_distances`.
     """
     n_sets, n_items, _ = placed.shape
-    if compiled_pays([n_items] * n_sets):
+    if should_use_compiled([n_items] * n_sets):
         from variegate.linalg.compiled.similarities import fill_gaussian
 
         S = np.empty((n_sets, n_items, n_items))

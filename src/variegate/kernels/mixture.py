@@ -12,12 +12,12 @@ from variegate._typing import FloatArray, IntArray
 from variegate.ground_set import GroundSet
 from variegate.kernels.base import Embedding, FixedKernel, Kernel, PullBack
 from variegate.kernels.domains import Domain, Product, Simplex
-from variegate.kernels.known import Looks, merged
+from variegate.kernels.known import Looks, merge_looks
 from variegate.kernels.weighted import (
     PackedSimilarities,
     WeightedSum,
-    packed,
-    unchained,
+    pack_similarities,
+    single_rung_chains,
 )
 
 
@@ -43,7 +43,7 @@ class Mixture(WeightedSum):
     def __init__(self, kernels: Sequence[Kernel]) -> None:
         self.kernels = kernels
 
-    def _checked(self) -> Sequence[Kernel]:
+    def _checked_kernels(self) -> Sequence[Kernel]:
         if not hasattr(self.kernels, "__len__"):
             raise ValueError(f"kernels must be a list of kernels, got {self.kernels!r}")
         if not len(self.kernels):
@@ -54,50 +54,52 @@ class Mixture(WeightedSum):
         return self.kernels
 
     def check(self) -> None:
-        for kernel in self._checked():
+        for kernel in self._checked_kernels():
             kernel.check()
 
     def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
-        self.kernels_ = [clone(part).fit(ground_sets) for part in self._checked()]
+        self.kernels_ = [
+            clone(part).fit(ground_sets) for part in self._checked_kernels()
+        ]
         return self
 
     def looks_at(self, sizes: IntArray) -> Looks:
-        return merged(part.looks_at(sizes) for part in self._checked())
+        return merge_looks(part.looks_at(sizes) for part in self._checked_kernels())
 
     def get_state(self) -> dict[str, Any]:
-        return {"kernels": [kernel.get_state() for kernel in self._parts()]}
+        return {"kernels": [kernel.get_state() for kernel in self._current_kernels()]}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        self.kernels_ = [clone(part) for part in self._checked()]
+        self.kernels_ = [clone(part) for part in self._checked_kernels()]
         for kernel, part in zip(self.kernels_, state["kernels"], strict=True):
             kernel.set_state(part)
 
-    def _parts(self) -> Sequence[Kernel]:
-        return getattr(self, "kernels_", None) or self._checked()
+    def _current_kernels(self) -> Sequence[Kernel]:
+        return getattr(self, "kernels_", None) or self._checked_kernels()
 
-    def _learned(self) -> dict[int, Kernel]:
+    def _learned_kernels(self) -> dict[int, Kernel]:
         """Return the kernels with parameters of their own, by their places."""
-        parts = enumerate(self._parts())
+        parts = enumerate(self._current_kernels())
         return {k: part for k, part in parts if not isinstance(part, FixedKernel)}
 
-    def _fixed(self) -> IntArray:
+    def _fixed_places(self) -> IntArray:
         """Return the places of the kernels without parameters."""
-        learned = self._learned()
+        learned = self._learned_kernels()
         return np.array([k for k in range(self.n_weights) if k not in learned], np.intp)
 
     @property
     def stackable(self) -> bool:  # type: ignore[override]
         """Whether all kernels are."""
-        return all(kernel.stackable for kernel in self._parts())
+        return all(kernel.stackable for kernel in self._current_kernels())
 
     @property
     def n_weights(self) -> int:
-        return len(self._checked())
+        return len(self._checked_kernels())
 
     @property
     def domain(self) -> Domain:  # type: ignore[override]
         """The simplex, one weight a kernel, and the domains of learned kernels."""
-        learned = [kernel.domain for kernel in self._learned().values()]
+        learned = [kernel.domain for kernel in self._learned_kernels().values()]
         weights = Simplex(self.n_weights)
         return Product((weights, *learned)) if learned else weights
 
@@ -111,7 +113,7 @@ class Mixture(WeightedSum):
 
     def penalty_and_gradient(self, parameters: FloatArray) -> tuple[float, FloatArray]:
         weights, others = self.split(parameters)
-        each = zip(self._learned().values(), others, strict=True)
+        each = zip(self._learned_kernels().values(), others, strict=True)
         found = [kernel.penalty_and_gradient(own) for kernel, own in each]
         gradients = [np.zeros(len(weights)), *(gradient for _, gradient in found)]
         total = sum((value for value, _ in found), 0.0)
@@ -120,8 +122,8 @@ class Mixture(WeightedSum):
     def factors(self, ground_set: GroundSet) -> list[FloatArray] | None:
         """Return the factor of every kernel, if all are fixed and have one."""
         factors = []
-        for kernel in self._parts():
-            factor = _factor(kernel, ground_set)
+        for kernel in self._current_kernels():
+            factor = _single_factor(kernel, ground_set)
             if factor is None:
                 return None
             factors.append(factor)
@@ -133,15 +135,15 @@ class Mixture(WeightedSum):
         None where a kernel has neither factor nor embedding; where none is learned,
         :meth:`factors` say it all.
         """
-        learned, prepared = self._learned(), []
+        learned, prepared = self._learned_kernels(), []
         if not learned:
             return None
-        for place, kernel in enumerate(self._parts()):
+        for place, kernel in enumerate(self._current_kernels()):
             if place in learned:
                 part = kernel.prepare_embedding(ground_set, most)
                 n_columns = kernel.embedding_size
             else:
-                part = _factor(kernel, ground_set)
+                part = _single_factor(kernel, ground_set)
                 n_columns = None if part is None else part.shape[1]
             if part is None or n_columns is None or n_columns > most:
                 return None
@@ -153,7 +155,7 @@ class Mixture(WeightedSum):
         self, prepared: list[Any], parameters: FloatArray
     ) -> list[tuple[Kernel, FloatArray, Embedding]]:
         """Return every kernel with its parameters and its embedding."""
-        learned = self._learned()
+        learned = self._learned_kernels()
         own = dict(zip(learned, self.split(parameters)[1], strict=True))
         one, none = np.ones(1), np.zeros(0)
         return [
@@ -161,7 +163,7 @@ class Mixture(WeightedSum):
             if place in learned
             else (kernel, none, Embedding([part], one, 0.0))
             for place, (kernel, part) in enumerate(
-                zip(self._parts(), prepared, strict=True)
+                zip(self._current_kernels(), prepared, strict=True)
             )
         ]
 
@@ -206,17 +208,17 @@ class Mixture(WeightedSum):
 
     def matrices(self, ground_set: GroundSet) -> Sequence[FloatArray]:
         """Return the similarity of every kernel without parameters."""
-        parts = self._parts()
-        return [parts[place].prepare(ground_set) for place in self._fixed()]
+        parts = self._current_kernels()
+        return [parts[place].prepare(ground_set) for place in self._fixed_places()]
 
     def prepare(self, ground_set: GroundSet) -> Any:
         """Return the fixed similarities, packed, and the input of learned kernels."""
-        learned = self._learned()
+        learned = self._learned_kernels()
         if not learned:
             return super().prepare(ground_set)
         fixed = self.matrices(ground_set)
         return _Prepared(
-            packed(unchained(len(fixed)), fixed) if fixed else None,
+            pack_similarities(single_rung_chains(len(fixed)), fixed) if fixed else None,
             [kernel.prepare(ground_set) for kernel in learned.values()],
         )
 
@@ -228,7 +230,7 @@ class Mixture(WeightedSum):
             PackedSimilarities.stack(fixed) if fixed else None,
             [
                 kernel.stack([one.learned[k] for one in prepared])
-                for k, kernel in enumerate(self._learned().values())
+                for k, kernel in enumerate(self._learned_kernels().values())
             ],
         )
 
@@ -247,19 +249,19 @@ class Mixture(WeightedSum):
         if not isinstance(prepared, _Prepared):
             return prepared.mixture(parameters), prepared.inner_products
         weights, others = self.split(parameters)
-        learned = self._learned()
+        learned = self._learned_kernels()
         each = zip(learned.values(), prepared.learned, others, strict=True)
         parts = [kernel.value_and_pull_back(ready, own) for kernel, ready, own in each]
         S: Any = 0.0
         if prepared.fixed is not None:
-            S = prepared.fixed.mixture(weights[self._fixed()])
+            S = prepared.fixed.mixture(weights[self._fixed_places()])
         for place, (value, _) in zip(learned, parts, strict=True):
             S = S + weights[place] * value
 
         def pull_back(G: FloatArray) -> FloatArray:
             slopes, gradients = np.zeros(self.n_weights), []
             if prepared.fixed is not None:
-                slopes[self._fixed()] = prepared.fixed.inner_products(G)
+                slopes[self._fixed_places()] = prepared.fixed.inner_products(G)
             for place, (value, of_part) in zip(learned, parts, strict=True):
                 slopes[place] = float(np.vdot(G, value))
                 gradients.append(weights[place] * of_part(G))
@@ -268,7 +270,7 @@ class Mixture(WeightedSum):
         return np.asarray(S), pull_back
 
 
-def _factor(kernel: Kernel, ground_set: GroundSet) -> FloatArray | None:
+def _single_factor(kernel: Kernel, ground_set: GroundSet) -> FloatArray | None:
     """Return the factor of a fixed kernel that has just one."""
     factors = kernel.factors(ground_set) if isinstance(kernel, FixedKernel) else None
     return factors[0] if factors is not None and len(factors) == 1 else None

@@ -12,11 +12,11 @@ from variegate._validation import check_number
 from variegate.ground_set import GroundSet, name_position_in_errors
 from variegate.kernels.features import (
     FeatureMap,
+    approximate_features,
     check_approximation,
-    features_of,
+    fit_feature_map,
     fitted_maps,
     looks_of_approximation,
-    settle,
     settled,
     stacked_features,
 )
@@ -24,18 +24,18 @@ from variegate.kernels.gaussian import (
     DIRECT_FEATURES,
     Gaussian,
     gaussian,
-    gaussian_less_one,
+    gaussian_expm1,
     squared_distances,
     squared_norms,
 )
-from variegate.kernels.known import Looks, merged
+from variegate.kernels.known import Looks, merge_looks
 from variegate.kernels.linear import Linear
 from variegate.kernels.weighted import (
     Chains,
     PackedSimilarities,
     WeightedSum,
-    chains_of,
-    packed,
+    build_chains,
+    pack_similarities,
 )
 from variegate.linalg.limits import MEDIAN_ITEMS, MEDIAN_SETS, STACK_LIMIT
 
@@ -117,7 +117,7 @@ class MultipleKernel(WeightedSum):
                 if ladder is None
                 else ladder
             )
-            for block, ladder in self._given().items()
+            for block, ladder in self._checked_bandwidths().items()
         }
         if not self.n_weights:
             raise ValueError(
@@ -125,19 +125,20 @@ class MultipleKernel(WeightedSum):
             )
         if self.approximation is not None:
             self.features_: dict[str | None, FeatureMap] = {
-                block: settle(self, ground_sets, block) for block in self.bandwidths_
+                block: fit_feature_map(self, ground_sets, block)
+                for block in self.bandwidths_
             }
         return self
 
     def looks_at(self, sizes: IntArray) -> Looks:
         """Return the ground sets that bandwidths follow, and rows for landmarks."""
         looks = looks_of_approximation(self, sizes)
-        if any(ladder is None for ladder in self._given().values()):
-            places = range(0, len(sizes), _step(len(sizes)))
-            looks = merged([looks, dict.fromkeys(places)])
+        if any(ladder is None for ladder in self._checked_bandwidths().values()):
+            places = range(0, len(sizes), _ground_set_step(len(sizes)))
+            looks = merge_looks([looks, dict.fromkeys(places)])
         return looks
 
-    def _given(self) -> dict[str | None, FloatArray | None]:
+    def _checked_bandwidths(self) -> dict[str | None, FloatArray | None]:
         """Return the bandwidths as given, checked, block by block."""
         if isinstance(self.blocks, str):
             raise ValueError(f"blocks must be a list of names, got {self.blocks!r}")
@@ -153,31 +154,31 @@ class MultipleKernel(WeightedSum):
                 f"reads {'one without a name' if self.blocks is None else blocks}"
             )
         return {
-            block: None if given[block] is None else _ladder(given[block])
+            block: None if given[block] is None else _check_bandwidths(given[block])
             for block in blocks
         }
 
-    def _settled(self) -> dict[str | None, FloatArray]:
+    def _fitted_bandwidths(self) -> dict[str | None, FloatArray]:
         if hasattr(self, "bandwidths_"):
             return self.bandwidths_
-        given = self._given()
+        given = self._checked_bandwidths()
         settled = {block: b for block, b in given.items() if b is not None}
         if len(settled) < len(given):
             raise ValueError("the bandwidths are not settled yet: call fit first")
         return settled
 
     def get_state(self) -> dict[str, Any]:
-        state = {"bandwidths": _by_block(self._settled())}
+        state = {"bandwidths": _arrays_to_json(self._fitted_bandwidths())}
         if self.approximation is not None:
             numbers = {block: of.numbers for block, of in fitted_maps(self).items()}
-            state["features"] = _by_block(numbers)
+            state["features"] = _arrays_to_json(numbers)
         return state
 
     def set_state(self, state: dict[str, Any]) -> None:
         self.check()
         found = state["bandwidths"]
-        bandwidths = {one["block"]: _ladder(one["values"]) for one in found}
-        if bandwidths.keys() != self._given().keys():
+        bandwidths = {one["block"]: _check_bandwidths(one["values"]) for one in found}
+        if bandwidths.keys() != self._checked_bandwidths().keys():
             raise ValueError("the bandwidths are not those of the kernel's blocks")
         self.bandwidths_ = bandwidths
         if self.approximation is not None:
@@ -190,12 +191,12 @@ class MultipleKernel(WeightedSum):
 
     @property
     def n_weights(self) -> int:
-        settled = self._settled()
+        settled = self._fitted_bandwidths()
         return sum(len(b) for b in settled.values()) + len(settled) * bool(self.linear)
 
     def matrices(self, ground_set: GroundSet) -> Sequence[FloatArray]:
         """Return the Gaussians, block by block, then the linear parts."""
-        settled = self._settled()
+        settled = self._fitted_bandwidths()
         if self.approximation is None:
             matrices = [
                 Gaussian(sigma, block, anchored=self.anchored).matrix(ground_set)
@@ -213,7 +214,7 @@ class MultipleKernel(WeightedSum):
         if self.approximation is not None:  # none is a power of another
             return super().prepare(ground_set)
         chains = self._chains()
-        similarity = gaussian_less_one if self.anchored else gaussian
+        similarity = gaussian_expm1 if self.anchored else gaussian
         distances = {
             block: squared_distances(ground_set.features(block))
             for block in {block for block, width in chains.bandwidths if width}
@@ -224,7 +225,7 @@ class MultipleKernel(WeightedSum):
             else Linear(block=block).matrix(ground_set)
             for block, width in chains.bandwidths
         ]
-        return packed(chains, first, self._anchors(ground_set))
+        return pack_similarities(chains, first, self._anchors(ground_set))
 
     def prepare_together(
         self, ground_sets: Sequence[GroundSet]
@@ -238,7 +239,7 @@ class MultipleKernel(WeightedSum):
         if not own or not small or self.approximation is not None or self.anchored:
             return None
         features = {}
-        for block in self._settled():
+        for block in self._fitted_bandwidths():
             stacked = stacked_features(ground_sets, block)
             if stacked is None or stacked.shape[-1] > DIRECT_FEATURES:
                 return None
@@ -249,27 +250,29 @@ class MultipleKernel(WeightedSum):
         return found if all(np.isfinite(part).all() for part in parts) else None
 
     def _chains(self) -> Chains:
-        settled = self._settled()
+        settled = self._fitted_bandwidths()
         bandwidths = tuple((block, tuple(b.tolist())) for block, b in settled.items())
         linear = tuple(settled) if self.linear else ()
-        return chains_of(bandwidths, linear, self.anchored)
+        return build_chains(bandwidths, linear, self.anchored)
 
     def _anchors(self, ground_set: GroundSet) -> FloatArray | None:
         """Return the terms that anchoring subtracts from both items, a row a weight."""
         if not self.anchored:
             return None
         rows = []
-        for block, bandwidths in self._settled().items():
+        for block, bandwidths in self._fitted_bandwidths().items():
             norms = squared_norms(ground_set.features(block))
-            rows += [gaussian_less_one(norms, sigma) for sigma in bandwidths]
+            rows += [gaussian_expm1(norms, sigma) for sigma in bandwidths]
         n_linear = self.n_weights - len(rows)
         return np.array([*rows, *np.zeros((n_linear, len(ground_set)))])
 
     def _gaussian_factors(self, ground_set: GroundSet) -> list[FloatArray]:
         maps = fitted_maps(self)
         return [
-            features_of(maps[block], ground_set.features(block), sigma, self.anchored)
-            for block, bandwidths in self._settled().items()
+            approximate_features(
+                maps[block], ground_set.features(block), sigma, self.anchored
+            )
+            for block, bandwidths in self._fitted_bandwidths().items()
             for sigma in bandwidths
         ]
 
@@ -281,7 +284,7 @@ class MultipleKernel(WeightedSum):
         if self.approximation is None:
             return None
         linear: list[FloatArray] = []
-        for block in self._settled() if self.linear else ():
+        for block in self._fitted_bandwidths() if self.linear else ():
             factor = Linear(block=block).factors(ground_set)
             if factor is None:
                 return None
@@ -294,19 +297,19 @@ class MultipleKernel(WeightedSum):
         With named blocks ``α`` is a flat array, block after block, and ``β`` has one
         entry a block; without, ``β`` is a number.
         """
-        n_gaussians = sum(len(b) for b in self._settled().values())
+        n_gaussians = sum(len(b) for b in self._fitted_bandwidths().values())
         alpha, beta = weights[:n_gaussians], weights[n_gaussians:]
         if self.blocks is not None:
             return alpha, beta
         return alpha, float(beta[0]) if self.linear else 0.0
 
 
-def _by_block(arrays: Mapping[str | None, FloatArray]) -> list[dict[str, Any]]:
+def _arrays_to_json(arrays: Mapping[str | None, FloatArray]) -> list[dict[str, Any]]:
     """Return arrays as plain values."""
     return [{"block": block, "values": a.tolist()} for block, a in arrays.items()]
 
 
-def _ladder(bandwidths: Any) -> FloatArray:
+def _check_bandwidths(bandwidths: Any) -> FloatArray:
     if isinstance(bandwidths, str) or not hasattr(bandwidths, "__len__"):
         raise ValueError(f"bandwidths must be a list of numbers, got {bandwidths!r}")
     for bandwidth in bandwidths:
@@ -314,7 +317,7 @@ def _ladder(bandwidths: Any) -> FloatArray:
     return np.array(bandwidths, dtype=np.float64)
 
 
-def _step(n_sets: int) -> int:
+def _ground_set_step(n_sets: int) -> int:
     """Return the step between ground sets that bandwidths follow."""
     return -(-n_sets // MEDIAN_SETS)
 
@@ -329,7 +332,7 @@ def _median_distance(
     """
     medians = []
     n_sets = len(ground_sets)
-    for position in range(0, n_sets, _step(n_sets)):
+    for position in range(0, n_sets, _ground_set_step(n_sets)):
         ground_set = ground_sets[position]
         with name_position_in_errors(position):
             features = ground_set.features(block)

@@ -39,7 +39,7 @@ class Chains:
 
 
 @lru_cache(maxsize=64)  # asked for again for every ground set
-def chains_of(
+def build_chains(
     bandwidths: tuple[tuple[str | None, tuple[float, ...]], ...],
     linear: tuple[str | None, ...],
     anchored: bool = False,
@@ -76,7 +76,7 @@ def chains_of(
     )
 
 
-def unchained(n_weights: int) -> Chains:
+def single_rung_chains(n_weights: int) -> Chains:
     """Return chains of one similarity each."""
     every = np.arange(n_weights)
     return Chains([], every, np.ones_like(every), every, np.ones(n_weights))
@@ -111,7 +111,7 @@ class PackedSimilarities:
         for place, (block, width) in enumerate(chains.bandwidths):
             if width is None:
                 products = features[block] @ features[block].mT
-                packed[:, place] = products[:, *_below(n)]
+                packed[:, place] = products[:, *_tril_indices(n)]
                 diagonal[:, place] = np.einsum("bii->bi", products)
             else:  # divided twice, so that no square overflows
                 np.exp(-distances[block] / width / width, out=packed[:, place])
@@ -150,12 +150,12 @@ class PackedSimilarities:
             from variegate.linalg.compiled.similarities import fill_mixture
 
             anchors = np.empty((0, 0)) if anchors is None else anchors
-            fill_mixture(*self._arrays(), by_rung, anchors, S)
+            fill_mixture(*self._compiled_arguments(), by_rung, anchors, S)
         else:
-            self._fill(by_rung, anchors, S)
+            self._fill_mixture(by_rung, anchors, S)
         return S if self.is_stack else np.asarray(S[0])
 
-    def _arrays(self) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
+    def _compiled_arguments(self) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
         """Return the chains as compiled loops take them."""
         from variegate.linalg.compiled import read_only
 
@@ -177,11 +177,11 @@ class PackedSimilarities:
                 else:
                     x = np.square(np.square(x))
 
-    def _fill(
+    def _fill_mixture(
         self, weights: FloatArray, anchors: FloatArray | None, S: FloatArray
     ) -> None:
         """Fill ``S`` with the weighted sum of all rungs, by NumPy."""
-        rows, columns = _below(S.shape[-1])
+        rows, columns = _tril_indices(S.shape[-1])
         own = np.zeros(self.diagonal[:, 0].shape)
         below = np.zeros(self.packed[:, 0].shape)
         if anchors is not None:
@@ -202,9 +202,11 @@ class PackedSimilarities:
             from variegate.linalg.compiled.similarities import add_inner_products
 
             is_anchored = self.anchors is not None
-            add_inner_products(*self._arrays(), is_anchored, read_only(G), found)
+            add_inner_products(
+                *self._compiled_arguments(), is_anchored, read_only(G), found
+            )
         else:
-            own, below = np.einsum("bii->bi", G), G[:, *_below(G.shape[-1])]
+            own, below = np.einsum("bii->bi", G), G[:, *_tril_indices(G.shape[-1])]
             for chain, number, x in self._rungs():
                 # Not by BLAS, whose sums depend on the number of its threads.
                 found[number] = np.einsum("bi,bi->", own, self.diagonal[:, chain])
@@ -216,19 +218,19 @@ class PackedSimilarities:
         return by_weight * self.chains.scale
 
 
-def _below(n_items: int) -> tuple[IntArray, IntArray]:
+def _tril_indices(n_items: int) -> tuple[IntArray, IntArray]:
     """Return rows and columns of the entries below the diagonal, row by row."""
     if n_items <= STACK_LIMIT:
-        return _kept_below(n_items)
+        return _cached_tril_indices(n_items)
     return np.tril_indices(n_items, -1)
 
 
 @lru_cache(maxsize=STACK_LIMIT)
-def _kept_below(n_items: int) -> tuple[IntArray, IntArray]:
+def _cached_tril_indices(n_items: int) -> tuple[IntArray, IntArray]:
     return np.tril_indices(n_items, -1)
 
 
-def _rows_below(n_items: int) -> Iterator[tuple[int, slice]]:
+def _tril_rows(n_items: int) -> Iterator[tuple[int, slice]]:
     """Yield every row and the place of its entries below the diagonal."""
     for i in range(1, n_items):
         yield i, slice(i * (i - 1) // 2, i * (i + 1) // 2)
@@ -241,7 +243,7 @@ def _squared_distances(features: FloatArray) -> FloatArray:
     """
     n_sets, n, _ = features.shape
     packed = np.empty((n_sets, n * (n - 1) // 2))
-    for i, entries in _rows_below(n):
+    for i, entries in _tril_rows(n):
         difference = features[:, i, None] - features[:, :i]
         packed[:, entries] = np.einsum("bjp,bjp->bj", difference, difference)
     return packed
@@ -274,7 +276,9 @@ class WeightedSum(Kernel):
 
     def prepare(self, ground_set: GroundSet) -> PackedSimilarities:
         """Return the similarities, one triangle each."""
-        return packed(unchained(self.n_weights), self.matrices(ground_set))
+        return pack_similarities(
+            single_rung_chains(self.n_weights), self.matrices(ground_set)
+        )
 
     def stack(self, prepared: Sequence[PackedSimilarities]) -> PackedSimilarities:
         return PackedSimilarities.stack(prepared)
@@ -289,7 +293,7 @@ class WeightedSum(Kernel):
         return prepared.inner_products(G)
 
 
-def packed(
+def pack_similarities(
     chains: Chains,
     matrices: Sequence[FloatArray],
     anchors: FloatArray | None = None,
@@ -305,7 +309,7 @@ def packed(
     below = np.empty((1, len(matrices), n * (n - 1) // 2))
     diagonal = np.empty((1, len(matrices), n))
     for place, matrix in enumerate(matrices):
-        for i, entries in _rows_below(n):
+        for i, entries in _tril_rows(n):
             below[0, place, entries] = matrix[i, :i]
         diagonal[0, place] = np.diagonal(matrix)
     anchors = None if anchors is None else anchors[None]

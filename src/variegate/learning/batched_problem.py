@@ -24,9 +24,9 @@ from variegate.ground_set import (
 from variegate.kernels import Kernel
 from variegate.learning.examples import Example, check_examples
 from variegate.learning.objective import LargeMarginLoss
-from variegate.learning.problem import LearningProblem, problem_of
+from variegate.learning.problem import LearningProblem, build_problem
 from variegate.learning.quality import FeatureMoments, parameter_space
-from variegate.linalg.limits import compiled_pays
+from variegate.linalg.limits import should_use_compiled
 
 
 class BatchedProblem:
@@ -89,22 +89,24 @@ class BatchedProblem:
             ):
                 kernel.fit(ground_sets)
         # One answer for all batches, however many examples the last one has.
-        self._compiled = compiled_pays([len(ground_set) for ground_set in ground_sets])
+        self._compiled = should_use_compiled(
+            [len(ground_set) for ground_set in ground_sets]
+        )
         self.coordinates = FeatureMoments.of(ground_sets).coordinates(fit_intercept)
         self.space = parameter_space(self.coordinates, fit_intercept, kernel)
         self._fingerprints = [fingerprint(held_out), fingerprint(self.examples)]
         if validation:
-            _check_alike(validation[0].ground_set, ground_sets[0])
+            _check_same_features(validation[0].ground_set, ground_sets[0])
             self._fingerprints.append(fingerprint(validation))
         self.has_held_out = bool(validation or held_out)
-        self._judging = judging if validation else nullcontext
+        self._judging = label_validation_errors if validation else nullcontext
         if self.has_held_out:
             with self._judging():
                 self._held_out = self.batch([*validation, *held_out])
 
     def batch(self, examples: Sequence[Example]) -> LearningProblem:
         """Return the objective of some examples."""
-        return problem_of(
+        return build_problem(
             examples,
             self.kernel,
             self.loss,
@@ -136,7 +138,7 @@ class BatchedProblem:
         }
 
 
-def _check_alike(ground_set: GroundSet, first: GroundSet) -> None:
+def _check_same_features(ground_set: GroundSet, first: GroundSet) -> None:
     if (
         ground_set.n_features != first.n_features
         or ground_set.blocks.keys() != first.blocks.keys()
@@ -147,7 +149,7 @@ def _check_alike(ground_set: GroundSet, first: GroundSet) -> None:
 
 
 @contextmanager
-def judging() -> Iterator[None]:
+def label_validation_errors() -> Iterator[None]:
     """Say "validation" in errors of held-out ground sets."""
     try:
         yield
@@ -163,7 +165,7 @@ def check_validation(validation: Any, omega: float) -> list[Example]:
             f"{type(validation).__name__}"
         )
     ground_sets, subsets = validation
-    with judging():
+    with label_validation_errors():
         return check_examples(ground_sets, subsets, omega)
 
 

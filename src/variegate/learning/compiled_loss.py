@@ -24,11 +24,11 @@ from variegate.linalg import lapack
 from variegate.linalg.compiled import loss as loops
 from variegate.linalg.compiled import read_only
 from variegate.linalg.determinants import NotPositiveDefiniteError, log_det_and_inverse
-from variegate.linalg.lapack import scratch
+from variegate.linalg.lapack import scratch_array
 from variegate.linalg.limits import DOUBTFUL_PIVOT
 
 
-def small(
+def small_set_losses(
     loss: LargeMarginLoss,
     S: FloatArray,
     log_quality: FloatArray,
@@ -63,7 +63,7 @@ def small(
     return value, slope
 
 
-def large(
+def large_set_losses(
     loss: LargeMarginLoss,
     S: FloatArray,
     log_quality: FloatArray,
@@ -104,21 +104,23 @@ def _large_set_loss(
     """
     members, inverse_target = np.flatnonzero(is_wanted), None
     if log_det_target is None:
-        log_det_target, inverse_target = _target(S, members)
+        log_det_target, inverse_target = _target_log_det_and_inverse(S, members)
     S = read_only(S)
     p = np.exp(np.minimum(log_quality, 0.0))
     c = np.exp(-np.maximum(log_quality, 0.0))
     signed = np.where(is_wanted, -cost, cost)
     log_det, inverse = _log_det_and_inverse(S, p, c)
     included, squares = np.empty(len(S)), np.empty(len(S))
-    loops.fill_sums(S, p, inverse, c**2 * signed, included, squares)
+    loops.fill_marginal_sums(S, p, inverse, c**2 * signed, included, squares)
     included = included.clip(0.0, 1.0)
     excluded = (c**2 * np.diagonal(inverse)).clip(0.0, 1.0)
 
     value = log_det + 2.0 * float(np.maximum(log_quality, 0.0).sum())
     value -= log_det_target + 2.0 * float(log_quality[members].sum())
     slope = 2.0 * np.where(is_wanted, -excluded, included)
-    margin, factor = loss.margin(float(cost @ np.where(is_wanted, excluded, included)))
+    margin, factor = loss.margin_terms(
+        float(cost @ np.where(is_wanted, excluded, included))
+    )
     value += margin
     if factor > 0.0:
         slope += 2.0 * factor * (signed * included * excluded - c**2 * squares)
@@ -133,7 +135,9 @@ def _large_set_loss(
     return value, slope
 
 
-def _target(S: FloatArray, members: IntArray) -> tuple[float, FloatArray]:
+def _target_log_det_and_inverse(
+    S: FloatArray, members: IntArray
+) -> tuple[float, FloatArray]:
     """Return ``log det S_y`` and ``S_y⁻¹``."""
     S_y = S[np.ix_(members, members)]
     try:
@@ -147,8 +151,8 @@ def _log_det_and_inverse(
     S: FloatArray, p: FloatArray, c: FloatArray
 ) -> tuple[float, FloatArray]:
     """Return ``log det M`` and the lower triangle of ``M⁻¹``, ``M = P S P + C²``."""
-    inverse = scratch("inverse", S.shape)
-    loops.fill_scaled(S, p, c**2, inverse)
+    inverse = scratch_array("inverse", S.shape)
+    loops.fill_scaled_similarity(S, p, c**2, inverse)
     smallest = DOUBTFUL_PIVOT * (p**2 * np.diagonal(S) + c**2)
     if not lapack.cholesky(inverse) or (np.diagonal(inverse) ** 2 <= smallest).any():
         raise NotPositiveDefiniteError(0)
@@ -172,8 +176,8 @@ def _fill_gradient(
     if factor == 0.0:
         loops.fill_gradient(inverse, p, inverse, 0.0, G)
         return
-    X = scratch("spread", inverse.shape)
-    loops.fill_spread(inverse, p, spread, X)
-    lapack.add_product(G, X, 1.0, 0.0)
-    lapack.add_product(G, np.ascontiguousarray(X[:, members]), -2.0, 1.0)
+    X = scratch_array("spread", inverse.shape)
+    loops.fill_scaled_inverse(inverse, p, spread, X)
+    lapack.symmetric_rank_k_update(G, X, 1.0, 0.0)
+    lapack.symmetric_rank_k_update(G, np.ascontiguousarray(X[:, members]), -2.0, 1.0)
     loops.fill_gradient(inverse, p, G, factor, G)

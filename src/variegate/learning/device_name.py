@@ -10,7 +10,7 @@ NEEDS_PYTORCH = (
 )
 
 
-def device_named(device: Any) -> str | None:
+def resolve_device(device: Any) -> str | None:
     """Return the name by which PyTorch knows a device; None for NumPy on the CPU.
 
     "auto" is the first GPU that PyTorch can use, or None.

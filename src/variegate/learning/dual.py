@@ -113,7 +113,7 @@ class DualPoint:
         self.resolvent = resolvent
         W = np.where(wanted, -cost, cost)
         error = cost * np.where(wanted, resolvent.excluded, resolvent.included)
-        margin, self.margin_slope = loss.margin(float(error.sum()))
+        margin, self.margin_slope = loss.margin_terms(float(error.sum()))
         value = resolvent.log_det - log_det_target
         value -= 2.0 * float(log_quality[members].sum())
         value += margin
@@ -144,7 +144,7 @@ class DualPoint:
         ``⟨G, F_k F_kᵀ⟩``, and ``jitter`` times that with the diagonal of ``F_k F_kᵀ``.
         """
         factors = self.factors
-        solved = self.resolvent.solved(self.weights[factors.owner])
+        solved = self.resolvent.inverse_for_weights(self.weights[factors.owner])
         traces = np.einsum("ij,ji->i", self.resolvent.gram, solved)
         if self.margin_slope > 0:
             squares = np.einsum("ij,ij->j", solved, self.delta @ solved)
@@ -164,14 +164,14 @@ class DualPoint:
         diagonal[self.members] -= self.target_inverse.diagonal()
         return diagonal
 
-    def times_factor(self) -> FloatArray:
+    def gradient_times_factor(self) -> FloatArray:
         """Return ``G Φ``, from which the gradient in ``Φ`` follows.
 
         ``P M⁻¹ P Φ = (p²/E) Φ N`` and ``P M⁻¹ C W C M⁻¹ P Φ = (p²/E) (d² W Φ N -
         Φ A Δ N)``.
         """
         columns, resolvent = self.factors.columns, self.resolvent
-        solved = resolvent.solved(self.weights[self.factors.owner])
+        solved = resolvent.inverse_for_weights(self.weights[self.factors.owner])
         share = resolvent.share
         product = columns @ solved
         if self.margin_slope > 0:
@@ -241,7 +241,7 @@ class LowRankResolvent:
         )
         self.excluded: FloatArray = self.kept * (1.0 - self.leverage)
 
-    def solved(self, weights: FloatArray) -> FloatArray:
+    def inverse_for_weights(self, weights: FloatArray) -> FloatArray:
         """Return ``N = (I + w Γ)⁻¹`` for the weights of the columns."""
         system = weights[:, None] * self.gram
         system[np.diag_indices_from(system)] += 1.0

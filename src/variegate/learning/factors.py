@@ -70,7 +70,9 @@ class Factors:
         """Return the weights of the factors: ones where a kernel has no parameters."""
         return parameters if len(parameters) else np.ones(self.n_factors)
 
-    def scaled(self, parameters: FloatArray, log_scale: FloatArray) -> FloatArray:
+    def scaled_factor(
+        self, parameters: FloatArray, log_scale: FloatArray
+    ) -> FloatArray:
         """Return ``B`` with ``B Bᵀ = diag(e^u) S diag(e^u)``, ``u`` the log-scale."""
         root = np.sqrt(self.weights(parameters)[self.owner])
         used = root > 0.0
@@ -79,7 +81,7 @@ class Factors:
             B *= np.exp(log_scale)[:, None]
         return B
 
-    def _chunks(self) -> Iterator[slice]:
+    def _row_chunks(self) -> Iterator[slice]:
         for start in range(0, len(self.columns), _ROWS):
             yield slice(start, start + _ROWS)
 
@@ -88,7 +90,7 @@ class Factors:
         size = self.columns.shape[1]
         total = np.zeros((size, size))
         is_root, root = bool((weight >= 0.0).all()), np.sqrt(np.abs(weight))
-        for rows in self._chunks():
+        for rows in self._row_chunks():
             columns = self.columns[rows]
             if is_root:
                 scaled = root[rows, None] * columns
@@ -100,7 +102,7 @@ class Factors:
     def squared_lengths(self, right: FloatArray) -> FloatArray:
         """Return ``‖φ_iᵀ right‖²`` for every row."""
         result = np.empty(len(self.columns))
-        for rows in self._chunks():
+        for rows in self._row_chunks():
             product = self.columns[rows] @ right
             np.einsum("ij,ij->i", product, product, out=result[rows])
         return result
@@ -108,7 +110,7 @@ class Factors:
     def quadratic_forms(self, middle: FloatArray) -> FloatArray:
         """Return ``φ_iᵀ middle φ_i`` for every row."""
         result = np.empty(len(self.columns))
-        for rows in self._chunks():
+        for rows in self._row_chunks():
             chunk = self.columns[rows]
             np.einsum("ij,ij->i", chunk @ middle, chunk, out=result[rows])
         return result
@@ -130,7 +132,7 @@ def low_rank_factors(kernel: Kernel, ground_set: GroundSet) -> Factors | None:
     return Factors.of(factors)
 
 
-def prepared_embedding(kernel: Kernel, ground_set: GroundSet) -> Any | None:
+def prepare_low_rank_embedding(kernel: Kernel, ground_set: GroundSet) -> Any | None:
     """Prepare the embedding of a kernel, if clearly fewer columns than items.
 
     None otherwise, and for a kernel without an embedding.
@@ -164,30 +166,34 @@ def learned_ensemble(
     themselves, which keep the digits of both.
     """
     if len(ground_set) > MATRIX_ITEMS:
-        factors, weights = _factors(ground_set, kernel, parameters)
+        factors, weights = _low_rank_and_weights(ground_set, kernel, parameters)
         if factors is not None:
-            return _factored(factors, weights, log_quality)
+            return _ensemble_of_factor(factors, weights, log_quality)
     S = kernel.value(kernel.prepare(ground_set), parameters)
     return LEnsemble.from_quality(with_jitter(S, jitter), log_quality)
 
 
-def _factors(
+def _low_rank_and_weights(
     ground_set: GroundSet, kernel: Kernel, parameters: FloatArray
 ) -> tuple[Factors | None, FloatArray]:
     """Return a similarity of low rank, and the weights of its factors."""
-    prepared = prepared_embedding(kernel, ground_set)
+    prepared = prepare_low_rank_embedding(kernel, ground_set)
     if prepared is None:
         return low_rank_factors(kernel, ground_set), parameters
     factors, weights, _ = kernel.embedding(prepared, parameters)
     return Factors.of(factors), weights
 
 
-def _factored(factors: Factors, weights: FloatArray, u: FloatArray) -> LEnsemble:
+def _ensemble_of_factor(
+    factors: Factors, weights: FloatArray, u: FloatArray
+) -> LEnsemble:
     """Return the ensemble of a factor."""
     own = factors.squared @ factors.weights(weights)
     if float(own @ np.exp(2.0 * np.minimum(u, 300.0))) <= TAME_TRACE:
         # Qualities may then spread further than from_factor knows to be safe.
-        return LEnsemble._from_representation(Factored(factors.scaled(weights, u)))
+        return LEnsemble._from_representation(
+            Factored(factors.scaled_factor(weights, u))
+        )
     length = np.sqrt(np.where(own > 0.0, own, 1.0))
-    rows = factors.scaled(weights, -np.log(length))
-    return LEnsemble._from_representation(Graded.with_rows(rows, u + np.log(length)))
+    rows = factors.scaled_factor(weights, -np.log(length))
+    return LEnsemble._from_representation(Graded.of_unit_rows(rows, u + np.log(length)))

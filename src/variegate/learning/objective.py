@@ -64,7 +64,7 @@ from variegate.linalg.determinants import (
     log_det_and_inverse,
     split_scale,
 )
-from variegate.linalg.limits import DOUBTFUL_PIVOT, STACK_LIMIT, compiled_pays
+from variegate.linalg.limits import DOUBTFUL_PIVOT, STACK_LIMIT, should_use_compiled
 from variegate.linalg.psd import check_semidefinite, check_symmetric
 from variegate.subsets import as_indicator, as_members
 
@@ -76,7 +76,7 @@ class ZeroProbabilityError(NotPositiveDefiniteError):
     """The target subset has probability zero under a singular similarity."""
 
 
-def impossible_item(position: int, item: int) -> GroundSetError:
+def impossible_item_error(position: int, item: int) -> GroundSetError:
     """Return the error for a wanted item that no jitter can help."""
     return GroundSetError(
         position,
@@ -126,7 +126,7 @@ class Targets:
         cost = np.where(indicator, false_negative, false_positive)
         return cls(indicator, members, present, cost)
 
-    def weighed(self, omega: float) -> Targets:
+    def with_omega(self, omega: float) -> Targets:
         """Return the same subsets, missing an item ``omega`` times as costly."""
         cost = np.where(self.indicator, omega * self.error_cost, self.error_cost)
         return replace(self, error_cost=cost)
@@ -170,7 +170,7 @@ class LargeMarginLoss:
     lam: float = 1.0
     hinge: bool = True
 
-    def margin(self, error: float) -> tuple[float, float]:
+    def margin_terms(self, error: float) -> tuple[float, float]:
         """Return ``λ log m`` and ``λ / m`` for an expected error ``m``."""
         m = max(error, SMALLEST_ERROR)
         return self.lam * float(np.log(m)), self.lam / m
@@ -203,7 +203,7 @@ class LargeMarginLoss:
         """
         n_items = S.shape[-1]
         if compiled is None:
-            compiled = compiled_pays([n_items] * len(log_quality))
+            compiled = should_use_compiled([n_items] * len(log_quality))
         if target_log_det is not None and similarity_gradient:
             raise ValueError("with a gradient in S, log det S_y is not known before")
         G: FloatArray | None = None
@@ -214,7 +214,11 @@ class LargeMarginLoss:
             from variegate.learning import compiled_loss
 
             is_large = n_items > STACK_LIMIT
-            evaluate = compiled_loss.large if is_large else compiled_loss.small
+            evaluate = (
+                compiled_loss.large_set_losses
+                if is_large
+                else compiled_loss.small_set_losses
+            )
         value, slope = evaluate(self, S, log_quality, targets, target_log_det, G)
         return LossTerms(value, G, slope)
 

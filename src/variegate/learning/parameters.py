@@ -98,7 +98,7 @@ class ParameterSpace(Product):
     @property
     def units(self) -> FloatArray:
         """The scale of every parameter: ones but for scaled parts."""
-        return self._each(
+        return self._apply_to_parts(
             lambda domain, part: domain.scale if isinstance(domain, Scaled) else part,
             np.ones(self.size),
         )

@@ -19,7 +19,7 @@ from variegate.ground_set import GroundSet, name_position_in_errors
 from variegate.kernels import Kernel
 from variegate.kernels.weighted import PackedSimilarities
 from variegate.learning.examples import Example, check_examples
-from variegate.learning.factors import low_rank_factors, prepared_embedding
+from variegate.learning.factors import low_rank_factors, prepare_low_rank_embedding
 from variegate.learning.objective import LargeMarginLoss, Targets, ZeroProbabilityError
 from variegate.learning.parameters import InfeasibleError
 from variegate.learning.quality import (
@@ -33,13 +33,13 @@ from variegate.learning.stacks import (
     DenseStack,
     DualStack,
     EmbeddedStack,
-    costs_of,
     groups_of_equal_size,
-    prepared_stack,
+    prepare_stack,
+    stack_costs,
 )
 from variegate.linalg.determinants import NotPositiveDefiniteError
-from variegate.linalg.lapack import one_thread
-from variegate.linalg.limits import STACK_LIMIT, compiled_pays
+from variegate.linalg.lapack import limit_blas_to_one_thread
+from variegate.linalg.limits import STACK_LIMIT, should_use_compiled
 
 Stack = DenseStack | DualStack | EmbeddedStack
 
@@ -106,7 +106,7 @@ class LearningProblem:
         numbers of right and of chosen items replaced by their expectations.
         """
 
-    def penalized(
+    def add_penalty(
         self, flat: FloatArray, value: float, gradient: FloatArray
     ) -> tuple[float, FloatArray]:
         """Return objective and gradient from sums; the gradient is overwritten."""
@@ -120,7 +120,7 @@ class LearningProblem:
         return value / self.n_sets + penalty, gradient
 
 
-def problem_of(
+def build_problem(
     examples: Sequence[Example],
     kernel: Kernel,
     loss: LargeMarginLoss,
@@ -160,8 +160,8 @@ class TrainingProblem(LearningProblem):
         not given, one thread, which leaves BLAS as it is configured.
     compiled : bool, optional
         Whether compiled loops do the work; by default, if
-        :func:`~variegate.linalg.limits.compiled_pays` for these ground sets.  A part of
-        a larger problem takes the answer for the whole.
+        :func:`~variegate.linalg.limits.should_use_compiled` for these ground sets.  A
+        part of a larger problem takes the answer for the whole.
     **options
         ``fit_intercept``, ``l2`` and ``jitter``.
     """
@@ -179,7 +179,9 @@ class TrainingProblem(LearningProblem):
     ) -> None:
         ground_sets = [example.ground_set for example in examples]
         if compiled is None:
-            compiled = compiled_pays([len(ground_set) for ground_set in ground_sets])
+            compiled = should_use_compiled(
+                [len(ground_set) for ground_set in ground_sets]
+            )
         if coordinates is None:
             fit_intercept = options.get("fit_intercept", True)
             coordinates = FeatureMoments.of(ground_sets).coordinates(fit_intercept)
@@ -193,26 +195,26 @@ class TrainingProblem(LearningProblem):
         """Return the stack of examples of equal size."""
         places, ground_sets, subsets, *costs = zip(*examples, strict=True)
         positions, n_items = np.array(places), len(ground_sets[0])
-        by_item = (costs_of(each, n_items) for each in costs)
+        by_item = (stack_costs(each, n_items) for each in costs)
         targets = Targets.of(subsets, n_items, *by_item)
         X = np.stack([ground_set.quality for ground_set in ground_sets])
         X -= self.coordinates.center
         if len(positions) == 1:
             with name_position_in_errors(positions[0]):
-                make, low_rank = self._low_rank(ground_sets[0])
+                make, low_rank = self._low_rank_stack(ground_sets[0])
             if make is not None:
-                with self._explained(positions):
+                with self._explain_failures(positions):
                     return make(
                         positions, X[0], low_rank, targets, self.kernel, self.jitter
                     )
-        prepared = prepared_stack(self.kernel, positions, ground_sets)
+        prepared = prepare_stack(self.kernel, positions, ground_sets)
         if isinstance(prepared, PackedSimilarities):
             prepared = replace(prepared, compiled=self._compiled)
         given = (positions, X, prepared, targets, self.kernel, self.jitter)
-        with self._explained(positions):
+        with self._explain_failures(positions):
             return DenseStack(*given, self._compiled)
 
-    def _low_rank(
+    def _low_rank_stack(
         self, ground_set: GroundSet
     ) -> tuple[type[DualStack] | type[EmbeddedStack] | None, Any]:
         """Return the stack for a similarity of low rank, if it is, and its data."""
@@ -220,21 +222,21 @@ class TrainingProblem(LearningProblem):
             factors = low_rank_factors(self.kernel, ground_set)
             if factors is not None:
                 return DualStack, factors
-        embedded = prepared_embedding(self.kernel, ground_set)
+        embedded = prepare_low_rank_embedding(self.kernel, ground_set)
         return None if embedded is None else EmbeddedStack, embedded
 
     def value_and_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
         """Return the objective and its gradient at a point of ``space``."""
-        return self.penalized(flat, *self.sums(flat))
+        return self.add_penalty(flat, *self.sum_losses(flat))
 
-    def sums(self, flat: FloatArray) -> tuple[float, FloatArray]:
+    def sum_losses(self, flat: FloatArray) -> tuple[float, FloatArray]:
         """Return the sum of the losses and its gradient, without any penalty."""
         gradient, value = np.zeros(self.space.size), 0.0
         evaluate = partial(self._evaluate, self.space.unpack(flat))
         # Most of the time is spent in compiled code, which runs in threads.  BLAS
         # rounds differently on other numbers of threads: it is held to one, with one
         # job too.
-        with nullcontext() if self.n_jobs is None else one_thread():
+        with nullcontext() if self.n_jobs is None else limit_blas_to_one_thread():
             is_serial = min(self.n_jobs or 1, len(self._stacks)) == 1
             results = (map if is_serial else self._pool.map)(evaluate, self._stacks)
             for stack_value, stack_gradient in results:
@@ -249,7 +251,7 @@ class TrainingProblem(LearningProblem):
         gradient = np.zeros(self.space.size)
         slopes = self.space.unpack(gradient)
         u = self._log_quality(parts, stack)
-        with self._explained(stack.positions):
+        with self._explain_failures(stack.positions):
             value, in_u, in_kernel = stack.evaluate(self.loss, parts["kernel"], u)
         slopes["theta"][:], in_intercept = pull_back(stack.X, in_u)
         slopes["intercept"][:] = in_intercept
@@ -261,14 +263,14 @@ class TrainingProblem(LearningProblem):
     def _log_quality(parts: dict[str, FloatArray], stack: Stack) -> FloatArray:
         return log_quality(stack.X, parts["theta"], parts["intercept"].sum())
 
-    def weighed(self, loss: LargeMarginLoss, omega: float) -> TrainingProblem:
+    def with_loss(self, loss: LargeMarginLoss, omega: float) -> TrainingProblem:
         """Return the prepared data with another loss and cost of a missed item."""
         other = copy(self)
         other.__dict__.pop("_pool", None)
         other.loss = loss
         other._stacks = [copy(stack) for stack in self._stacks]
         for stack in other._stacks:
-            stack.targets = stack.targets.weighed(omega)
+            stack.targets = stack.targets.with_omega(omega)
         return other
 
     def expected_f(self, flat: FloatArray) -> float:
@@ -280,7 +282,7 @@ class TrainingProblem(LearningProblem):
         parts = self.space.unpack(flat)
         scores = []
         for stack in self._stacks:
-            with self._explained(stack.positions):
+            with self._explain_failures(stack.positions):
                 u = self._log_quality(parts, stack)
                 included = stack.marginals(parts["kernel"], u)
             wanted = stack.targets.indicator
@@ -294,17 +296,17 @@ class TrainingProblem(LearningProblem):
         return ThreadPoolExecutor(self.n_jobs)
 
     @contextmanager
-    def _explained(self, positions: IntArray) -> Iterator[None]:
+    def _explain_failures(self, positions: IntArray) -> Iterator[None]:
         """Raise a failed factorisation as an error that names a remedy."""
         try:
             yield
         except ZeroProbabilityError as error:
-            raise zero_probability(positions[error.index], self.jitter) from None
+            raise zero_probability_error(positions[error.index], self.jitter) from None
         except NotPositiveDefiniteError as error:
-            raise not_definite(positions[error.index], self.jitter) from None
+            raise not_definite_error(positions[error.index], self.jitter) from None
 
 
-def settings_of(kernel: Kernel | None) -> str:
+def kernel_settings(kernel: Kernel | None) -> str:
     """Return the settings of a kernel, without abbreviations; "" for None."""
     whole: Any = {"N_CHAR_MAX": 10**6}
     return "" if kernel is None else kernel.__repr__(**whole)
@@ -321,7 +323,7 @@ class SharedExamples(list[Example]):
         super().__init__(check_examples(ground_sets, subsets, 1.0))
         self._prepared: tuple[Any, TrainingProblem] | None = None
 
-    def weighed(self, omega: float) -> list[Example]:
+    def with_omega(self, omega: float) -> list[Example]:
         """Return the examples, missing an item ``omega`` times as costly."""
         return [example._replace(false_negative=omega) for example in self]
 
@@ -336,18 +338,18 @@ class SharedExamples(list[Example]):
         **options: Any,
     ) -> TrainingProblem:
         """Return the objective, sharing prepared ground sets with the last one."""
-        key = type(kernel), settings_of(kernel), options
+        key = type(kernel), kernel_settings(kernel), options
         if self._prepared is None or self._prepared[0] != key:
             self._prepared = None  # gives its memory back first
             settled = kernel.fit([example.ground_set for example in self])
             problem = TrainingProblem(self, settled, loss, **options)
             self._prepared = key, problem
-        problem = self._prepared[1].weighed(loss, omega)
+        problem = self._prepared[1].with_loss(loss, omega)
         problem.l2, problem.n_jobs = l2, n_jobs
         return problem
 
 
-def zero_probability(position: int, jitter: float) -> InfeasibleError:
+def zero_probability_error(position: int, jitter: float) -> InfeasibleError:
     """Return the error of a wanted subset with probability zero."""
     return InfeasibleError(
         position,
@@ -358,7 +360,7 @@ def zero_probability(position: int, jitter: float) -> InfeasibleError:
     )
 
 
-def not_definite(position: int, jitter: float) -> InfeasibleError:
+def not_definite_error(position: int, jitter: float) -> InfeasibleError:
     """Return the error of an ``L + I`` that cannot be factored."""
     return InfeasibleError(
         position,

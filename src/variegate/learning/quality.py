@@ -18,7 +18,7 @@ from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel
 from variegate.kernels.domains import Free
 from variegate.learning.parameters import ParameterSpace, Scaled
-from variegate.linalg.lapack import one_thread
+from variegate.linalg.lapack import limit_blas_to_one_thread
 
 #: Ground sets whose features are put together at a time.
 _TOGETHER = 1000
@@ -104,7 +104,7 @@ class FeatureMoments:
         """Return the moments of the items of some ground sets, one at least."""
         parts = [
             cls._of_rows(np.concatenate([gs.quality for gs in part]))
-            for part in _chunks(ground_sets)
+            for part in _ground_set_chunks(ground_sets)
         ]
         return reduce(operator.add, parts)
 
@@ -114,14 +114,14 @@ class FeatureMoments:
         # Without care, the mean of equal numbers differs from them by rounding.
         mean = np.clip(rows.mean(axis=0), low, high)
         rows -= mean
-        unit = _positive(np.maximum(high - mean, mean - low))
+        unit = _replace_zeros(np.maximum(high - mean, mean - low))
         rows /= unit
         spread = np.sqrt(np.einsum("ij,ij->j", rows, rows) / len(rows))
         correlation = np.zeros((0, 0))
         if rows.shape[1] <= MAX_CORRELATED:
-            rows /= _positive(spread)
+            rows /= _replace_zeros(spread)
             # BLAS rounds differently on other numbers of threads.
-            with one_thread():
+            with limit_blas_to_one_thread():
                 correlation = rows.T @ rows / len(rows)
         return cls(len(rows), mean, unit * spread, low, high, correlation)
 
@@ -134,7 +134,7 @@ class FeatureMoments:
         spread = np.hypot(within, np.sqrt(n * m) * shift)
         correlation = self.correlation
         if len(correlation):
-            unit = _positive(spread)
+            unit = _replace_zeros(spread)
             one, two, by = self.spread / unit, other.spread / unit, shift / unit
             correlation = (
                 n * correlation * np.outer(one, one)
@@ -169,12 +169,14 @@ class FeatureMoments:
         return FeatureCoordinates(center, scale, root)
 
 
-def _chunks(ground_sets: Sequence[GroundSet]) -> Iterator[Sequence[GroundSet]]:
+def _ground_set_chunks(
+    ground_sets: Sequence[GroundSet],
+) -> Iterator[Sequence[GroundSet]]:
     for start in range(0, len(ground_sets), _TOGETHER):
         yield ground_sets[start : start + _TOGETHER]
 
 
-def _positive(values: FloatArray) -> FloatArray:
+def _replace_zeros(values: FloatArray) -> FloatArray:
     """Return the values with ones in place of zeros."""
     return np.where(values > 0.0, values, 1.0)
 

@@ -26,9 +26,9 @@ from variegate.learning.dual import (
     log_det_and_inverse_of_target,
 )
 from variegate.learning.factors import Factors
-from variegate.learning.objective import LargeMarginLoss, Targets, impossible_item
+from variegate.learning.objective import LargeMarginLoss, Targets, impossible_item_error
 from variegate.linalg.determinants import Resolvent, add_jitter, with_jitter
-from variegate.linalg.lapack import scratch
+from variegate.linalg.lapack import scratch_array
 from variegate.linalg.limits import STACK_ENTRIES, STACK_LIMIT, STACK_SETS
 
 
@@ -48,14 +48,14 @@ def groups_of_equal_size(
     return groups
 
 
-def costs_of(costs: Sequence[FloatArray | float], n_items: int) -> FloatArray:
+def stack_costs(costs: Sequence[FloatArray | float], n_items: int) -> FloatArray:
     """Return costs of errors as an array of shape (B, N), or (B, 1) for one an item."""
     if all(isinstance(cost, float | int) for cost in costs):
         return np.array(costs, dtype=np.float64)[:, None]
     return np.stack([np.broadcast_to(cost, n_items) for cost in costs])
 
 
-def prepared_stack(
+def prepare_stack(
     kernel: Kernel, positions: IntArray, ground_sets: Sequence[GroundSet]
 ) -> Any:
     """Return ground sets as a kernel needs them, as one if it is stackable."""
@@ -109,14 +109,14 @@ class DenseStack(_Stack):
             impossible = self.targets.indicator & (own <= 0.0)
             if impossible.any():
                 stack, item = np.argwhere(impossible)[0]
-                raise impossible_item(self.positions[stack], item)
+                raise impossible_item_error(self.positions[stack], item)
             self.target_log_det, _ = self.targets.log_det_and_inverse(self.prepared)
 
     def _similarity(self, parameters: FloatArray) -> tuple[FloatArray, PullBack]:
         """Return the similarity with its jitter, and how gradients are pulled back."""
         pull_back: PullBack
         if isinstance(self.prepared, PackedSimilarities):
-            room = scratch("similarity", self.prepared.shape)
+            room = scratch_array("similarity", self.prepared.shape)
             S = self.prepared.mixture(parameters, room)
             pull_back = partial(self.kernel.pull_back, self.prepared, parameters)
         else:
@@ -145,7 +145,7 @@ class DenseStack(_Stack):
             self.targets,
             target_log_det=self.target_log_det,
             similarity_gradient=self.learned,
-            out=scratch("gradient", S.shape) if self.learned else None,
+            out=scratch_array("gradient", S.shape) if self.learned else None,
             compiled=self.compiled,
         )
         G, slope = terms.similarity_gradient, None
@@ -192,7 +192,7 @@ class DualStack(_LowRankStack):
         members = self.targets.members[0][self.targets.present[0]]
         impossible = members[(self.prepared.squared[members] <= 0.0).all(axis=1)]
         if len(impossible):
-            raise impossible_item(self.positions[0], impossible[0])
+            raise impossible_item_error(self.positions[0], impossible[0])
         if not self.learned:  # fails now rather than at the first evaluation
             log_det_and_inverse_of_target(*self._similarity(np.zeros(0)), members)
 
@@ -220,7 +220,7 @@ class EmbeddedStack(_LowRankStack):
 
     def _kernel_gradient(self, at: DualPoint, parameters: FloatArray) -> FloatArray:
         # The jitter is relative to the diagonal, and so part of its derivative.
-        diagonal, product = at.diagonal(), at.times_factor()
+        diagonal, product = at.diagonal(), at.gradient_times_factor()
         product += (self.jitter * diagonal)[:, None] * at.factors.columns
         slope: FloatArray = self.kernel.pull_back_embedding(
             self.prepared, parameters, product, (1.0 + self.jitter) * diagonal

@@ -1,7 +1,8 @@
-"""The number of heads of independent coins, also with one of them left out.
+"""The Poisson binomial distribution, also with one of its coins left out.
 
-The number of items of a determinantal point process is such a number: one coin for each
-eigenvector, with its eigenvalue in ``K`` as the probability.
+The number of items of a determinantal point process has this distribution: it is the
+number of heads of one coin for each eigenvector, with its eigenvalue in ``K`` as the
+probability.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ import numpy as np
 from variegate._typing import FloatArray
 
 
-def law_of_heads(probability: FloatArray) -> FloatArray:
-    """Return the probabilities of 0, 1, ..., M heads of M coins."""
+def count_distribution(probability: FloatArray) -> FloatArray:
+    """Return the probabilities (M + 1,) of 0, 1, ..., M heads of M coins."""
     law = np.zeros(len(probability) + 1)
     law[0] = 1.0
     for count, p in enumerate(probability, start=1):
@@ -21,18 +22,21 @@ def law_of_heads(probability: FloatArray) -> FloatArray:
     return law
 
 
-def bulk(law: FloatArray, negligible: float) -> tuple[int, int]:
-    """Return the first and last count outside of which ``negligible`` is left."""
+def likely_range(law: FloatArray, negligible: float) -> tuple[int, int]:
+    """Return the first and last count of the likely part of a distribution.
+
+    All counts outside of it together have at most the probability ``negligible``.
+    """
     below, above = np.cumsum(law), np.cumsum(law[::-1])[::-1]
     first = int(np.searchsorted(below, negligible / 2.0, side="right"))
     last = len(law) - 1 - int(np.searchsorted(above[::-1], negligible / 2.0, "right"))
     return first, max(first, last)
 
 
-def laws_without_one(
+def leave_one_out_distributions(
     probability: FloatArray, law: FloatArray, first: int, last: int
 ) -> FloatArray:
-    r"""Return the laws of heads of all coins but one, for each coin.
+    r"""Return the distribution of the heads of all coins but one, for each coin.
 
     With ``P`` the law of all, and ``Q`` that of all but a coin of probability ``p``,
 
@@ -41,7 +45,7 @@ def laws_without_one(
     which is solved for ``Q`` upwards from ``first`` where ``p < 1/2`` and downwards
     from ``last`` otherwise.  So an error is never multiplied by more than one from one
     count to the next, and of order ``last - first`` times rounding in the end; the
-    usual way upwards alone is lost where ``p`` is near one.
+    usual recursion upwards alone is unstable where ``p`` is near one.
 
     Outside of ``first`` and ``last``, ``law`` (M + 1,) is taken for zero.  Entry
     ``(n, t - first)`` of the result (M, last - first + 1) is the probability of ``t``

@@ -1,4 +1,4 @@
-"""Cosine similarities of many items, a part at a time and rounded."""
+"""Unit rows and rounded cosine similarities, by chunks of rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CHUNK = 16_384
 
 
 def chunks(n_items: int) -> Iterator[slice]:
-    """Yield slices that together cover all items."""
+    """Yield slices of consecutive items that together cover all ``n_items``."""
     for start in range(0, n_items, _CHUNK):
         yield slice(start, min(start + _CHUNK, n_items))
 
@@ -28,5 +28,5 @@ def unit_rows(vectors: FloatArray) -> FloatArray:
 
 
 def rounded(similarity: FloatArray) -> FloatArray:
-    """Return similarities without last digits: a tie on paper is one here too."""
+    """Round similarities to 12 decimals, so that exact ties stay ties."""
     return np.round(similarity, 12)

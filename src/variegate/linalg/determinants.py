@@ -57,7 +57,10 @@ def log_det_and_inverse(
 
 
 def _invert_stack(M: FloatArray, tolerance: float) -> tuple[FloatArray, FloatArray]:
-    """Invert a stack of small matrices, one NumPy call a step for all of them."""
+    """Return ``log det M`` (B,) and ``M⁻¹`` of a stack of small matrices (B, N, N).
+
+    Each step is one NumPy call for all matrices.
+    """
     try:
         factor = np.linalg.cholesky(M)
     except np.linalg.LinAlgError:
@@ -77,6 +80,7 @@ def _invert_stack(M: FloatArray, tolerance: float) -> tuple[FloatArray, FloatArr
 def _invert_one(
     M: FloatArray, tolerance: float, index: int
 ) -> tuple[float, FloatArray]:
+    """Return ``log det M`` and ``M⁻¹`` of one matrix; ``index`` names it in errors."""
     factor, info = lapack.dpotrf(M, lower=1)
     pivots = factor.diagonal()
     if info != 0 or not (pivots**2 > tolerance * M.diagonal()).all():
@@ -101,7 +105,7 @@ class Resolvent:
     factorisation, as long as ``S`` itself is positive definite.
 
     The marginal kernel (paper eq. 3) is ``K = I - A⁻¹ = I - C M⁻¹ C``.  Both
-    ``K_ii`` and ``1 - K_ii`` are kept, each from a formula that keeps its digits when
+    ``K_ii`` and ``1 - K_ii`` are kept, each from a formula without cancellation when
     it is small because the quality is:
 
     - ``1 - K_ii = c_i² [M⁻¹]_ii``,
@@ -169,8 +173,8 @@ def normalizer_and_marginal_kernel(
 
     ``L = diag(exp u) S diag(exp u)`` and ``S`` has a unit diagonal.
 
-    By :class:`Resolvent` where its Cholesky factorisation keeps enough digits.  Where
-    ``S`` is nearly singular and qualities are large, so is ``M``; then, ``S = F Fᵀ`` by
+    By :class:`Resolvent` where ``M`` is well conditioned.  Where ``S`` is nearly
+    singular and qualities are large, ``M`` is ill-conditioned; then, ``S = F Fᵀ`` by
     pivoted Cholesky, ``B = diag(q) F``, and ``[B; I] = Q R``:
     ``log det(L + I) = 2 Σ log |R_ii|`` and ``K = Q₁ Q₁ᵀ`` with ``Q₁`` the rows of
     ``B``.  With rows in decreasing order and columns pivoted, Householder's method is
@@ -258,7 +262,9 @@ def normalizer_of_rows(
 
 
 def schur_complement(S: FloatArray, given: IntArray, rest: IntArray) -> FloatArray:
-    """Return the Schur complement ``S_rr - S_rg S_gg⁻¹ S_gr`` of the rest.
+    """Return the Schur complement ``S_rr - S_rg S_gg⁻¹ S_gr``.
+
+    ``given`` and ``rest`` are the item numbers ``g`` and ``r``.
 
     A diagonal entry of no more than the share ``RANK_TOLERANCE`` of its old value is
     exactly zero, and so is its row.
@@ -275,10 +281,10 @@ def schur_complement(S: FloatArray, given: IntArray, rest: IntArray) -> FloatArr
 
 
 def with_jitter(S: FloatArray, jitter: float) -> FloatArray:
-    """Return ``S`` with its diagonal raised by the share ``jitter``.
+    """Return a copy of ``S`` with its diagonal multiplied by ``1 + jitter``.
 
-    A share, so that rescaling an item's features only changes its quality.  The map is
-    linear and its own adjoint: it also pulls gradients back.
+    Relative to the diagonal, so that rescaling an item's features only changes its
+    quality.  The map is linear and its own adjoint: it also pulls gradients back.
     """
     S = S.copy()
     add_jitter(S, jitter)
@@ -286,7 +292,7 @@ def with_jitter(S: FloatArray, jitter: float) -> FloatArray:
 
 
 def add_jitter(S: FloatArray, jitter: float) -> None:
-    """Raise the diagonal of ``S`` by the share ``jitter``, in place."""
+    """Multiply the diagonal of every matrix in ``S`` by ``1 + jitter``, in place."""
     add_to_diagonal(S, jitter * np.diagonal(S, axis1=-2, axis2=-1))
 
 
@@ -297,7 +303,7 @@ def add_to_diagonal(M: FloatArray, values: FloatArray | float) -> None:
 
 
 def split_scale(L: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Write ``L = diag(exp u) S diag(exp u)`` with a unit diagonal in ``S``.
+    """Return ``S`` with a unit diagonal and ``u``: ``L = diag(exp u) S diag(exp u)``.
 
     An item with ``L_ii = 0`` keeps ``u_i = 0`` and its row of zeros.
     """
@@ -308,10 +314,10 @@ def split_scale(L: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def log_det_and_pivot(S: FloatArray) -> tuple[float, float]:
-    """Return ``log det S`` of one matrix, and the smallest squared pivot; 0 if none.
+    """Return ``log det S`` of one matrix, and the smallest squared Cholesky pivot.
 
-    With a unit diagonal, a squared pivot is the share of the item that those before it
-    do not explain.
+    They are -inf and 0 where the factorisation fails.  With a unit diagonal, a squared
+    pivot is the share of the item that earlier items do not explain.
     """
     if len(S) == 0:
         return 0.0, 1.0
@@ -323,10 +329,10 @@ def log_det_and_pivot(S: FloatArray) -> tuple[float, float]:
 
 
 def conditioning_of_correlation(S: FloatArray) -> tuple[float, float]:
-    """Return the smallest squared pivot of one matrix and its reciprocal condition.
+    """Return the smallest squared pivot and the reciprocal condition number of ``S``.
 
-    In an unlucky order rounding divides by pivots before it, and a matrix that is
-    singular has none that is small; its condition tells.
+    Both are 0 where the Cholesky factorisation fails.  The condition number is needed
+    too: in an unfavourable order of items a singular matrix may have no small pivot.
     """
     if len(S) == 0:
         return 1.0, 1.0

@@ -34,14 +34,14 @@ def choose_rows(
     residuals = (_LazyResiduals if is_large else _Residuals)(B, squared, directions)
     chosen = np.empty(count, dtype=np.intp)
     for step in range(count):
-        best, item = residuals.best()
+        best, item = residuals.find_largest()
         if not best > threshold:
             return chosen[:step], bool(best > -np.inf)
         direction, earlier = B[item].astype(np.float64), directions[:step]
         for _ in range(2):  # once more, to be orthogonal to rounding
             direction -= (earlier @ direction) @ earlier
         directions[step] = direction / np.sqrt(direction @ direction)
-        residuals.take(item)
+        residuals.take_row(item)
         chosen[step] = item
         if leaves_room is not None:
             residuals.close(~leaves_room(chosen[: step + 1].tolist()))
@@ -58,14 +58,20 @@ class _Residuals:
         self.floor, self.residual = RANK_TOLERANCE * squared, squared.copy()
         self.n_taken = 0
 
-    def best(self) -> tuple[float, int]:
-        """Return the largest, -inf if nothing is left, and the first row of equals."""
+    def find_largest(self) -> tuple[float, int]:
+        """Return the largest squared residual and the first row that has it.
+
+        The residual is -inf where no row is left.
+        """
         self.residual[~(self.residual > self.floor)] = -np.inf
         best = float(self.residual.max(initial=-np.inf))
         return best, int(np.argmax(self.residual >= best * (1.0 - _TIE)))
 
-    def take(self, item: int) -> None:
-        """Take a row, of which ``directions`` has the residual direction."""
+    def take_row(self, item: int) -> None:
+        """Mark a row as chosen, and subtract its residual direction from the others.
+
+        ``directions`` has this direction, of unit length, at row ``n_taken``.
+        """
         self.residual -= (self.B @ self.directions[self.n_taken]) ** 2
         self.residual[item] = -np.inf
         self.n_taken += 1
@@ -76,15 +82,19 @@ class _Residuals:
 
 
 class _LazyResiduals:
-    """The same by compiled loops, which update only rows that may be the best."""
+    """Squared residuals by compiled loops, which update rows only where needed."""
 
     def __init__(
         self, B: FloatArray, squared: FloatArray, directions: FloatArray
     ) -> None:
         from variegate.linalg.compiled import read_only
-        from variegate.linalg.compiled.pivoting import BLOCK, find_best
+        from variegate.linalg.compiled.pivoting import BLOCK, find_largest_residual
 
-        self.find_best, self.B, self.directions = find_best, read_only(B), directions
+        self.find_largest_residual, self.B, self.directions = (
+            find_largest_residual,
+            read_only(B),
+            directions,
+        )
         self.floor = RANK_TOLERANCE * squared
         self.bound = squared.copy()
         self.bound[~(squared > 0.0)] = -np.inf
@@ -92,12 +102,16 @@ class _LazyResiduals:
         self.seen = np.zeros(len(B), dtype=np.int32)
         self.n_taken = self.n_looks = 0
 
-    def best(self) -> tuple[float, int]:
+    def find_largest(self) -> tuple[float, int]:
+        """Do the work of :meth:`_Residuals.find_largest`."""
         rows = self.B, self.directions, self.bound, self.floor, self.seen, self.largest
-        best, item, self.n_looks = self.find_best(*rows, self.n_taken, self.n_looks)
+        best, item, self.n_looks = self.find_largest_residual(
+            *rows, self.n_taken, self.n_looks
+        )
         return best, item
 
-    def take(self, item: int) -> None:
+    def take_row(self, item: int) -> None:
+        """Mark a row as chosen; residuals are updated when they are read."""
         self.bound[item] = -np.inf
         self.n_taken += 1
 

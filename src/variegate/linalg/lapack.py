@@ -25,7 +25,7 @@ from variegate._typing import FloatArray
 _LOWER, _TRANSPOSED = c_char(b"U"), c_char(b"T")
 
 
-def _function(module: Any, name: str, n_arguments: int) -> Any:
+def _load_routine(module: Any, name: str, n_arguments: int) -> Any:
     """Return a routine of SciPy's LAPACK or BLAS, all of its arguments pointers."""
     capsule = module.__pyx_capi__[name]
     api = ctypes.pythonapi
@@ -37,66 +37,78 @@ def _function(module: Any, name: str, n_arguments: int) -> Any:
     return ctypes.CFUNCTYPE(None, *[c_void_p] * n_arguments)(address)
 
 
-_POTRF = _function(cython_lapack, "dpotrf", 5)
-_POTRI = _function(cython_lapack, "dpotri", 5)
-_SYRK = _function(cython_blas, "dsyrk", 10)
+_POTRF = _load_routine(cython_lapack, "dpotrf", 5)
+_POTRI = _load_routine(cython_lapack, "dpotri", 5)
+_SYRK = _load_routine(cython_blas, "dsyrk", 10)
 
 #: ``dsyev``, for compiled loops to call.  What NumPy's ``eigvalsh`` adds to it, checks
 #: and copies, Numba takes seven times as long to compile.
-SYMMETRIC_EIGENVALUES = _function(cython_lapack, "dsyev", 9)
+SYMMETRIC_EIGENVALUES = _load_routine(cython_lapack, "dsyev", 9)
 
 #: Columns that LAPACK takes together at most, with room to spare.
 _BLOCK = 64
 
 
-def arguments_of_eigenvalues(n: int) -> npt.NDArray[np.int32]:
-    """Return the character and integer arguments of ``dsyev``, for up to ``n`` rows.
+def dsyev_arguments(n: int) -> npt.NDArray[np.int32]:
+    """Return the character and integer arguments of LAPACK's ``dsyev``.
 
-    No vectors, the lower triangle, ``n``, the size of the workspace, and the error
-    code.  A character is the first byte of its number.
+    For matrices of up to ``n`` rows: ``"N"`` (no eigenvectors), ``"L"`` (the lower
+    triangle), ``n``, the length of the workspace, and the error code.  A character is
+    the first byte of its number.
     """
     return np.array([ord("N"), ord("L"), n, (_BLOCK + 2) * n, 0], dtype=np.int32)
 
 
-def _pointer(array: FloatArray) -> int:
+def _data_pointer(array: FloatArray) -> int:
+    """Return the address of a C-contiguous array; refuse any other."""
     if not array.flags.c_contiguous:
         raise ValueError("the array must be C-contiguous")
     return array.ctypes.data
 
 
 def cholesky(M: FloatArray) -> bool:
-    """Replace the lower triangle of ``M`` by its Cholesky factor; False if it fails."""
+    """Replace the lower triangle of ``M`` (N, N) by its Cholesky factor.
+
+    Return False where ``M`` is not positive definite.
+    """
     n, info = c_int(len(M)), c_int()
-    _POTRF(byref(_LOWER), byref(n), _pointer(M), byref(n), byref(info))
+    _POTRF(byref(_LOWER), byref(n), _data_pointer(M), byref(n), byref(info))
     return bool(info.value == 0)
 
 
 def inverse_from_cholesky(R: FloatArray) -> None:
-    """Replace the lower triangle, a Cholesky factor, by that of the inverse."""
+    """Replace a Cholesky factor, lower, by the lower triangle of ``(R Rᵀ)⁻¹``."""
     n, info = c_int(len(R)), c_int()
-    _POTRI(byref(_LOWER), byref(n), _pointer(R), byref(n), byref(info))
+    _POTRI(byref(_LOWER), byref(n), _data_pointer(R), byref(n), byref(info))
 
 
-def add_product(C: FloatArray, X: FloatArray, alpha: float, beta: float) -> None:
+def symmetric_rank_k_update(
+    C: FloatArray, X: FloatArray, alpha: float, beta: float
+) -> None:
     """Replace the lower triangle of ``C`` by that of ``α X Xᵀ + β C``."""
     n, k = c_int(X.shape[0]), c_int(X.shape[1])
     if not k.value:
         return
-    alpha_, beta_, X_, C_ = c_double(alpha), c_double(beta), _pointer(X), _pointer(C)
+    alpha_, beta_, X_, C_ = (
+        c_double(alpha),
+        c_double(beta),
+        _data_pointer(X),
+        _data_pointer(C),
+    )
     scaled = (byref(alpha_), X_, byref(k), byref(beta_), C_, byref(n))
     _SYRK(byref(_LOWER), byref(_TRANSPOSED), byref(n), byref(k), *scaled)
 
 
-#: Numbers of an array that is kept, at most; in larger ones pages hardly count.
+#: The largest number of entries of an array that is kept for reuse.
 _LARGEST = 4_000_000
 
 _kept = threading.local()
 
 
-def scratch(name: str, shape: tuple[int, ...]) -> FloatArray:
-    """Return an array of any content, this thread's own, for use within one call.
+def scratch_array(name: str, shape: tuple[int, ...]) -> FloatArray:
+    """Return an uninitialized array that this thread reuses, for use within one call.
 
-    The next call with the same name may return the same memory.
+    The next call with the same name and shape returns the same memory.
     """
     if np.prod(shape) > _LARGEST:
         return np.empty(shape)
@@ -106,26 +118,26 @@ def scratch(name: str, shape: tuple[int, ...]) -> FloatArray:
     return arrays[name]
 
 
-# How many threads are inside one_thread, and the limit that the first of them set.
+# Threads inside limit_blas_to_one_thread, and the limit that the first of them set.
 _limit_lock = threading.Lock()
 _n_inside = 0
 _limit: Any = None
 
 
 @cache
-def _controller() -> Any:
+def _threadpool_controller() -> Any:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
+def limit_blas_to_one_thread() -> Iterator[None]:
     """Hold BLAS to one thread while any thread of this process is inside."""
     global _n_inside, _limit
     with _limit_lock:
         if _n_inside == 0:
-            _limit = _controller().limit(limits=1, user_api="blas")
+            _limit = _threadpool_controller().limit(limits=1, user_api="blas")
         _n_inside += 1
     try:
         yield

@@ -1,4 +1,4 @@
-"""Sizes at which a path or a representation changes, and shares that are rounding.
+"""Sizes at which an algorithm or a representation changes, and tolerances.
 
 Times are of one core of a server with OpenBLAS unless stated otherwise;
 ``docs/which-method.md`` has a table for users.
@@ -132,7 +132,7 @@ RANK_TOLERANCE = 1e-12
 DOUBTFUL_PIVOT = 1e-8
 
 
-def compiled_pays(sizes: Sequence[int] | IntArray) -> bool:
+def should_use_compiled(sizes: Sequence[int] | IntArray) -> bool:
     """Tell whether compiled loops evaluate ground sets of these sizes."""
     squared = np.asarray(sizes, dtype=np.float64) ** 2
     return bool(squared.sum() >= COMPILED_ENTRIES)

@@ -1,4 +1,4 @@
-"""Eigenpairs of L-ensembles, with eigenvectors that are finished when asked for.
+"""Eigenpairs of L-ensembles, with eigenvectors that are computed on demand.
 
 The basis that LAPACK finds for a repeated eigenvalue depends on the order in which it
 adds numbers, and so on the number of threads.  A sampler that keeps some of the vectors
@@ -23,8 +23,8 @@ _NOTHING = 1e-13
 _PREFERENCE = 1e-3
 
 
-def repeated_spaces(values: FloatArray) -> list[slice]:
-    """Return where eigenvalues, in either order, are repeated."""
+def find_repeated_eigenvalues(values: FloatArray) -> list[slice]:
+    """Return one slice for each repeated eigenvalue; ``values`` (M,) are sorted."""
     largest = float(values.max(initial=0.0))
     present = values > _NOTHING * largest
     close = np.abs(np.diff(values)) <= _SAME * np.maximum(values[1:], values[:-1])
@@ -33,10 +33,11 @@ def repeated_spaces(values: FloatArray) -> list[slice]:
     return [slice(a, b + 1) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
 
-def fix_basis(rows: FloatArray, spaces: list[slice]) -> FloatArray:
-    """Return orthonormal rows with a basis for each space that its span determines.
+def canonicalize_basis(rows: FloatArray, spaces: list[slice]) -> FloatArray:
+    """Return orthonormal rows (M, N), each space with a basis that its span determines.
 
-    By a pivoted QR factorisation: the first vector is the only one that has a part in
+    ``spaces`` are the slices of rows that span one space each.  By a pivoted QR
+    factorisation: the first vector is the only one that has a part in
     the first pivot, the second the only other one with a part in the second, and so on.
     A small preference for smaller numbers breaks ties among pivots.
     """
@@ -52,8 +53,8 @@ def fix_basis(rows: FloatArray, spaces: list[slice]) -> FloatArray:
     return rows
 
 
-#: Log-qualities that spread no further than this leave an eigenvalue of ``L`` all but
-#: a few of the digits that it has in ``S``.
+#: The largest spread of log-qualities at which eigenvalues of ``L`` are as well
+#: conditioned as those of ``S``, but for a few digits.
 _NARROW = 4.0
 
 #: LAPACK's dgejsv, asked to expect rows of widely different length.
@@ -69,11 +70,11 @@ _FEW = 0.125
 class Eigenvectors:
     """Orthonormal vectors in rows, (M, N).
 
-    They may be ``unfinished``: those of the tridiagonal matrix that a symmetric one was
-    reduced to, (N, N) in columns, with the reflectors and factors of LAPACK's dsytrd
-    for the lower triangle.  Turning them back is the dearest step of an
-    eigendecomposition, and one sample takes a handful of vectors.  When many have been
-    selected, all are turned back in one product.
+    They may be ``unfinished``: the eigenvectors of the tridiagonal matrix that a
+    symmetric one was reduced to, (N, N) in columns, with the reflectors and factors of
+    LAPACK's dsytrd for the lower triangle.  Their back-transformation is the most
+    expensive step of an eigendecomposition, and one sample takes a handful of vectors.
+    When many have been selected, all are transformed in one product.
     """
 
     def __init__(
@@ -86,7 +87,8 @@ class Eigenvectors:
         assert found is not None
         self.shape = found.shape
 
-    def _turned_back(self, which: IntArray | slice) -> FloatArray:
+    def _back_transform(self, which: IntArray | slice) -> FloatArray:
+        """Return eigenvectors, in rows, from those of the tridiagonal matrix."""
         unfinished = self._unfinished
         if unfinished is None:  # another thread has just finished them
             return self.all()[which]
@@ -105,20 +107,23 @@ class Eigenvectors:
         return rows
 
     def all(self) -> FloatArray:
-        """Return all of them, in rows."""
+        """Return all eigenvectors, in rows (M, N)."""
         if self._rows is None:
             # Threads that arrive together do the same work twice, which is right.
-            self._rows = self._turned_back(slice(None))
+            self._rows = self._back_transform(slice(None))
             self._unfinished = None
         return self._rows
 
     def select(self, wanted: IntArray) -> tuple[FloatArray, IntArray]:
-        """Return a matrix that has the wanted vectors among its rows, and where."""
+        """Return a matrix that has the wanted vectors among its rows, and their rows.
+
+        ``wanted`` are the numbers of the vectors.
+        """
         if self._rows is None:
             distinct, where = np.unique(wanted, return_inverse=True)
             self._n_asked += len(distinct)
             if self._n_asked <= _FEW * self.shape[0]:
-                return self._turned_back(distinct), where
+                return self._back_transform(distinct), where
         return self.all(), wanted
 
 
@@ -130,7 +135,9 @@ def symmetric_eigenpairs(A: FloatArray) -> tuple[FloatArray, Eigenvectors]:
     if len(A) <= _SMALL:
         values, vectors = eigh(A, driver="evd", check_finite=False)
         rows = np.ascontiguousarray(vectors.T)
-        return values, Eigenvectors(fix_basis(rows, repeated_spaces(values)))
+        return values, Eigenvectors(
+            canonicalize_basis(rows, find_repeated_eigenvalues(values))
+        )
     lwork, _ = lapack.dsytrd_lwork(len(A), lower=1)
     # The transpose is in LAPACK's order already, so nothing is copied.
     reflectors, diagonal, beside, factors, info = lapack.dsytrd(
@@ -141,9 +148,9 @@ def symmetric_eigenpairs(A: FloatArray) -> tuple[FloatArray, Eigenvectors]:
     if info != 0:
         raise np.linalg.LinAlgError("the eigenvalues did not converge")
     unfinished = Eigenvectors(None, (vectors, reflectors, factors))
-    spaces = repeated_spaces(values)
+    spaces = find_repeated_eigenvalues(values)
     if spaces:
-        return values, Eigenvectors(fix_basis(unfinished.all(), spaces))
+        return values, Eigenvectors(canonicalize_basis(unfinished.all(), spaces))
     return values, unfinished
 
 
@@ -175,7 +182,10 @@ def eigenpairs(S: FloatArray, log_scale: FloatArray) -> tuple[FloatArray, Eigenv
 def graded_eigenpairs(
     F: FloatArray, log_scale: FloatArray
 ) -> tuple[FloatArray, Eigenvectors]:
-    """Return the same of ``S = F Fᵀ``, as many pairs as ``F`` has columns."""
+    """Return the log-eigenvalues (R,) and eigenvectors of ``L``, ``S = F Fᵀ``.
+
+    ``F`` is (N, R).  By Jacobi's method: accurate however widely qualities spread.
+    """
     if F.shape[1] == 0:
         return np.zeros(0), Eigenvectors(np.zeros((0, len(F))))
     top = float(log_scale.max())
@@ -187,5 +197,7 @@ def graded_eigenpairs(
     with np.errstate(divide="ignore"):
         log_values = 2.0 * np.log(singular * scaling[0] / scaling[1])
     rows = np.ascontiguousarray(left.T)
-    rows = fix_basis(rows, repeated_spaces(np.exp(log_values - log_values.max())))
+    rows = canonicalize_basis(
+        rows, find_repeated_eigenvalues(np.exp(log_values - log_values.max()))
+    )
     return log_values + 2.0 * top, Eigenvectors(rows)

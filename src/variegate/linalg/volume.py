@@ -15,12 +15,16 @@ from variegate._typing import FloatArray, IntArray
 _ROUNDING = (16.0 * 2.0**-52) ** 2
 
 
-def _squared(rows: FloatArray) -> FloatArray:
+def _squared_lengths(rows: FloatArray) -> FloatArray:
+    """Return the squared lengths (...,) of rows (..., D)."""
     return np.asarray(np.einsum("...d,...d->...", rows, rows))
 
 
-def _project(rows: FloatArray, direction: FloatArray) -> FloatArray:
-    """Take the part in a unit direction out of rows, in place, and return its share."""
+def _subtract_projection(rows: FloatArray, direction: FloatArray) -> FloatArray:
+    """Subtract from rows their projections on a unit direction, in place.
+
+    Return the coefficients of the projections.
+    """
     share = np.einsum("...id,...d->...i", rows, direction)
     rows -= share[..., None] * direction[..., None, :]
     return np.asarray(share)
@@ -32,16 +36,16 @@ def log_volume(rows: FloatArray, floor: FloatArray) -> float:
 
 
 def log_volumes(rows: FloatArray, floor: FloatArray) -> FloatArray:
-    """Return ``log det F Fᵀ``, -inf where a pivoted residual is within ``floor``.
+    """Return ``log det F Fᵀ`` (B,), -inf where a pivoted residual is within ``floor``.
 
     ``rows`` (B, k, D) are ``F`` of each set, and squared residuals up to ``floor``
-    (B, k) are zero.  Pivoted, so that whether a set is possible does not depend on the
-    order of its items; as :func:`variegate.linalg.compiled.chain.log_volume`.
+    (B, k) count as zero.  Pivoting makes the rank of a set independent of the order of
+    its items.  :func:`variegate.linalg.compiled.chain.log_volume` does the same.
     """
     left, floor, total = rows.copy(), floor.copy(), np.zeros(len(rows))
     sets = np.arange(len(rows))
     for end in range(rows.shape[1], 0, -1):
-        squared = _squared(left[:, :end])
+        squared = _squared_lengths(left[:, :end])
         pivot = squared.argmax(axis=1)
         best = squared[sets, pivot]
         is_possible = best > floor[sets, pivot]
@@ -50,22 +54,22 @@ def log_volumes(rows: FloatArray, floor: FloatArray) -> FloatArray:
         direction = left[sets, pivot] / np.sqrt(best)[:, None]
         left[sets, pivot], floor[sets, pivot] = left[:, end - 1], floor[:, end - 1]
         for _ in range(2):
-            _project(left[:, : end - 1], direction)
+            _subtract_projection(left[:, : end - 1], direction)
     return total
 
 
 def pivoted_rows(
     rows: FloatArray, log_scale: FloatArray, floor: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return ``F`` with as many columns as its rank, and ``F Fᵀ`` that of ``rows``.
+    """Return ``F`` (N, rank) with the same Gram matrix ``F Fᵀ`` as ``rows`` (N, D).
 
     The next pivot is the item with the largest residual in ``L``.  A squared residual
-    of at most ``floor`` (N,) is exactly zero from there on; the second array is the
-    squared residual of each item that was so given up.
+    of at most ``floor`` (N,) is set to zero; the second array (N,) has the squared
+    residuals that were set to zero, 0 for other items.
     """
     n_items, most = len(rows), min(rows.shape)
     factor, lost = np.zeros((n_items, most)), np.zeros(n_items)
-    squared = _squared(rows)
+    squared = _squared_lengths(rows)
     items = np.flatnonzero(squared > 0.0)
     left, squared = rows[items], squared[items]
     for rank in range(most):
@@ -74,8 +78,8 @@ def pivoted_rows(
         pivot = int(np.argmax(np.log(squared) + 2.0 * log_scale[items]))
         direction = left[pivot] / np.sqrt(squared[pivot])
         for _ in range(2):
-            factor[items, rank] += _project(left, direction)
-        squared = _squared(left)
+            factor[items, rank] += _subtract_projection(left, direction)
+        squared = _squared_lengths(left)
         squared[pivot] = 0.0
         is_open = squared > floor[items]
         lost[items[~is_open]] = squared[~is_open]
@@ -86,20 +90,22 @@ def pivoted_rows(
 def residual_rows(
     rows: FloatArray, included: IntArray, rest: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the residuals of the rows of ``rest``, and their rounding, squared.
+    """Project the rows of ``rest`` on the complement of the span of ``included``.
 
-    The included are taken in the order of their residuals.  A direction of which
-    little was left is off by as much more, and so is every row that has a part in it.
+    Return the residual rows (rest, D), and the squared rounding error (rest,) of each.
+    Included rows are pivots in decreasing order of their residuals.  A direction from a
+    short residual has a large relative error, which every row with a component in that
+    direction inherits.
     """
     given, left = rows[included], rows[rest]
     noise = np.full(len(rest), _ROUNDING)
     for end in range(len(included), 0, -1):
-        squared = _squared(given[:end])
+        squared = _squared_lengths(given[:end])
         pivot = int(np.argmax(squared))
-        noise = np.maximum(noise, _ROUNDING * _squared(left) / squared[pivot])
+        noise = np.maximum(noise, _ROUNDING * _squared_lengths(left) / squared[pivot])
         direction = given[pivot] / np.sqrt(squared[pivot])
         given[pivot] = given[end - 1]
         for _ in range(2):
-            _project(given[: end - 1], direction)
-            _project(left, direction)
+            _subtract_projection(given[: end - 1], direction)
+            _subtract_projection(left, direction)
     return left, noise

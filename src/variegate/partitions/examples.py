@@ -28,7 +28,7 @@ from variegate.files.atomic import as_plain_value
 from variegate.files.run_store import RunStore, arrays_from_bytes, arrays_to_bytes
 from variegate.ground_set import GroundSet, check_same_features, name_position_in_errors
 from variegate.kernels import Kernel
-from variegate.kernels.known import KnownInPart, Looks, SomeRows
+from variegate.kernels.known import Looks, PartlyLoaded, SomeRows
 from variegate.learning.examples import Example
 from variegate.learning.quality import FeatureCoordinates, FeatureMoments
 from variegate.partitions.cache import Limits
@@ -250,7 +250,7 @@ class PartitionedExamples:
         parts = self.engine.map(partial(_read_rows_for_kernel, self.reader), items)
         found = [one for part in parts for one in part]
         known = dict(zip(places.tolist(), found, strict=True))
-        return KnownInPart(self.survey.sizes, known)
+        return PartlyLoaded(self.survey.sizes, known)
 
     def first_examples(self) -> Iterator[Example]:
         """Yield the first examples of every partition, read when their turn comes."""

@@ -29,8 +29,8 @@ from variegate.kernels import Kernel
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.parameters import InfeasibleError
 from variegate.learning.problem import LearningProblem, TrainingProblem
-from variegate.linalg.lapack import one_thread
-from variegate.linalg.limits import compiled_pays
+from variegate.linalg.lapack import limit_blas_to_one_thread
+from variegate.linalg.limits import should_use_compiled
 from variegate.partitions.cache import CACHE, Limits
 from variegate.partitions.examples import PartitionedExamples
 from variegate.partitions.partition import Partition, Reader
@@ -42,7 +42,7 @@ from variegate.solvers.result import (
     Step,
     Stop,
     Verdict,
-    stopped_by_callback,
+    callback_verdict,
     wants_to_stop,
 )
 
@@ -106,18 +106,18 @@ def evaluate_partition(
     partition: Partition,
 ) -> Sums:
     """Return the sum of a partition's losses, its gradient, and their number."""
-    with one_thread():
+    with limit_blas_to_one_thread():
         problem = preparation.problem(partition)
         if problem is None:
             return Sums(0.0, np.zeros(len(flat)), 0)
-        return Sums(*problem.weighed(loss, omega).sums(flat), problem.n_sets)
+        return Sums(*problem.with_loss(loss, omega).sum_losses(flat), problem.n_sets)
 
 
 def expected_f_of_partition(
     preparation: Preparation, flat: FloatArray, partition: Partition
 ) -> Sums:
     """Return the sum of the expected F-scores of a partition, and their number."""
-    with one_thread():
+    with limit_blas_to_one_thread():
         problem = preparation.problem(partition)
         if problem is None:
             return Sums(0.0, np.zeros(0), 0)
@@ -149,7 +149,7 @@ class PartitionedProblem(LearningProblem):
         options |= {
             "coordinates": coordinates,
             # Of all partitions, so that bits do not depend on how they are cut.
-            "compiled": compiled_pays(examples.survey.sizes),
+            "compiled": should_use_compiled(examples.survey.sizes),
         }
         key = str(hash_of([examples.source.key, kernel, options]))
         options["n_jobs"] = examples.n_jobs
@@ -167,7 +167,7 @@ class PartitionedProblem(LearningProblem):
             evaluate_partition, self._preparation, self.loss, self.omega, flat
         )
         sums = self._tree_sum_or_stored(work, flat)
-        return self.penalized(flat, sums.value, sums.gradient)
+        return self.add_penalty(flat, sums.value, sums.gradient)
 
     def expected_f(self, flat: FloatArray) -> float:
         """Return the mean of the expected F-scores at a point of ``space``."""
@@ -226,7 +226,7 @@ class StochasticPasses:
     ) -> SolverResult:
         """Return the parameters after all passes, and the objective there."""
         settings = self.settings
-        adam = Adam.at(problem.space, start)
+        adam = Adam.start_at(problem.space, start)
         verdict = Verdict(
             Stop.DATA_USED, f"went through the data {self.n_passes} times", ""
         )
@@ -238,7 +238,7 @@ class StochasticPasses:
             n_seen += batch.n_sets
             history.append(Step(adam.n_steps, value, adam.gradient_norm, n_seen))
             if wants_to_stop(callback, history[-1]):
-                verdict = stopped_by_callback()
+                verdict = callback_verdict()
                 break
         objective, _ = problem.value_and_gradient(adam.average)
         return adam.result(adam.average, objective, verdict, history)

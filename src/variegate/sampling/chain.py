@@ -124,9 +124,9 @@ class _Chain:
         self.state = chain.State(members, place, inverse)
         self.seed = rng.integers(2**64, dtype=np.uint64)
         self.accepted = self.steps = 0
-        self._renew()
+        self._recompute_inverse()
 
-    def _renew(self) -> None:
+    def _recompute_inverse(self) -> None:
         if isinstance(self.kernel, Graded):
             return  # which keeps no inverse
         S_y = self.kernel.submatrix(self.state.members[: self.size])
@@ -153,7 +153,7 @@ class _Chain:
             self.accepted += accepted
             self.steps += now
             n_steps -= now
-            self._renew()
+            self._recompute_inverse()
 
 
 def effective_sample_size(values: Any) -> float:

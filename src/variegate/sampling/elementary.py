@@ -32,11 +32,11 @@ def sample_elementary(
     sample, and ``seeds`` (n,) are of uint64.  Returns a boolean array (n, N).
     """
     first, process, _ = distinct_rows(kept)
-    processes = _Processes.of(vectors, kept[first])
+    processes = _Processes.collect_vectors(vectors, kept[first])
     size = kept.sum(axis=1)
     chosen = np.zeros((len(seeds), vectors.shape[1]), dtype=bool)
     drawn = np.zeros(len(seeds), dtype=np.int64)
-    states, state = _States.start(processes), process.copy()
+    states, state = _States.initial_states(processes), process.copy()
     for count in range(int(size.max(initial=0))):
         samples = np.flatnonzero(size > count)
         item = np.empty(len(seeds), dtype=np.intp)
@@ -45,7 +45,7 @@ def sample_elementary(
         while len(waiting):
             steps = drawn[waiting, None] + np.arange(1, window + 2)
             uniform = splitmix_uniforms(seeds[waiting, None], steps)
-            found, at = states.propose(state[waiting], uniform)
+            found, at = states.propose_items(state[waiting], uniform)
             is_done = at < window
             # An accepted proposal used two numbers.
             drawn[waiting] += at + 2 * is_done
@@ -53,7 +53,9 @@ def sample_elementary(
             waiting, window = waiting[~is_done], _WINDOW
         chosen[samples, item[samples]] = True
         samples = np.flatnonzero(size > count + 1)
-        states, state[samples] = states.after(state[samples], item[samples])
+        states, state[samples] = states.states_after_picks(
+            state[samples], item[samples]
+        )
     return chosen
 
 
@@ -66,7 +68,7 @@ class _Processes:
     cumulative: FloatArray  # (P, N + 1), their sums up to each item; the last infinite
 
     @classmethod
-    def of(cls, vectors: FloatArray, kept: BoolArray) -> _Processes:
+    def collect_vectors(cls, vectors: FloatArray, kept: BoolArray) -> _Processes:
         """Collect the kept vectors (P, M) of each process."""
         sizes = kept.sum(axis=1)
         n_items = vectors.shape[1]
@@ -91,7 +93,7 @@ class _States:
     left: FloatArray  # (S, N + 1), squared residuals of the items outside this span
 
     @classmethod
-    def start(cls, processes: _Processes) -> _States:
+    def initial_states(cls, processes: _Processes) -> _States:
         """Return one state for each process, nothing picked."""
         n_processes, _, width = processes.rows.shape
         left = processes.squared.copy()
@@ -99,7 +101,7 @@ class _States:
         basis = np.zeros((n_processes, 0, width))
         return cls(processes, np.arange(n_processes), basis, left)
 
-    def propose(
+    def propose_items(
         self, state: IntArray, uniform: FloatArray
     ) -> tuple[IntArray, IntArray]:
         """Return the first accepted item of each sample, and its place in the window.
@@ -124,7 +126,9 @@ class _States:
             at = following[samples, at]
         return item[samples, np.minimum(at, window - 1)], at
 
-    def after(self, state: IntArray, item: IntArray) -> tuple[_States, IntArray]:
+    def states_after_picks(
+        self, state: IntArray, item: IntArray
+    ) -> tuple[_States, IntArray]:
         """Return the states after each sample's pick, and the number of each."""
         n_items = self.processes.rows.shape[1]
         found, number = np.unique(state * n_items + item, return_inverse=True)

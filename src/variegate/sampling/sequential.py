@@ -24,11 +24,11 @@ def sample_sequential(
     uniform = generator.random((n_samples, len(K)))
     chosen = np.empty((n_samples, len(K)), dtype=bool)
     for row in range(n_samples):
-        _decide(K.copy(), uniform[row], chosen[row])
+        _decide_items(K.copy(), uniform[row], chosen[row])
     return chosen
 
 
-def _decide(A: FloatArray, uniform: FloatArray, chosen: BoolArray) -> None:
+def _decide_items(A: FloatArray, uniform: FloatArray, chosen: BoolArray) -> None:
     """Fill ``chosen``; ``A``, which is ``K`` at first, is eliminated."""
     for begin in range(0, len(A), _BLOCK):
         end = min(begin + _BLOCK, len(A))

@@ -34,7 +34,7 @@ def sample_spectral(
     """
     kept = generator.random((n_samples, len(keep_probability))) < keep_probability
     work = n_samples * eigenvectors.shape[1] * float(keep_probability.sum())
-    compiled = _is_compiled(work, n_together)
+    compiled = _use_compiled(work, n_together)
     return _sample_items(eigenvectors, kept, compiled, generator)
 
 
@@ -52,9 +52,9 @@ def sample_spectral_k(
     of them finite; ``n_together`` is that of :func:`sample_spectral`.
     """
     table = _log_polynomials(log_eigenvalues, k)
-    seeds = _seeds(generator, n_samples)
+    seeds = _draw_seeds(generator, n_samples)
     kept = np.zeros((n_samples, len(log_eigenvalues)), dtype=bool)
-    compiled = _is_compiled(n_samples * eigenvectors.shape[1] * k, n_together)
+    compiled = _use_compiled(n_samples * eigenvectors.shape[1] * k, n_together)
     if compiled:
         from variegate.linalg.compiled import read_only
         from variegate.linalg.compiled.elementary import choose_eigenvectors
@@ -65,7 +65,7 @@ def sample_spectral_k(
     return _sample_items(eigenvectors, kept, compiled, generator)
 
 
-def _is_compiled(work: float, n_together: int) -> bool:
+def _use_compiled(work: float, n_together: int) -> bool:
     """Tell whether compiled loops draw the samples; NumPy would draw the same."""
     return work >= COMPILED_SAMPLES or work * n_together >= COMPILED_SAMPLES_TOGETHER
 
@@ -109,7 +109,7 @@ def _sample_items(
     """Draw items from the span of the vectors that each sample keeps."""
     offsets = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
     vectors, rows = eigenvectors.select(np.nonzero(kept)[1])
-    seeds = _seeds(generator, len(kept))
+    seeds = _draw_seeds(generator, len(kept))
     if not compiled:
         spanning = np.zeros((len(kept), len(vectors)), dtype=bool)
         spanning[np.repeat(np.arange(len(kept)), np.diff(offsets)), rows] = True
@@ -124,5 +124,5 @@ def _sample_items(
     return chosen
 
 
-def _seeds(generator: np.random.Generator, n_samples: int) -> IntArray:
+def _draw_seeds(generator: np.random.Generator, n_samples: int) -> IntArray:
     return generator.integers(2**64, size=n_samples, dtype=np.uint64)

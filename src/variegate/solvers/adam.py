@@ -44,7 +44,7 @@ class Adam:
     gradient_norm: float = 0.0
 
     @classmethod
-    def at(cls, space: ParameterSpace, start: FloatArray) -> Self:
+    def start_at(cls, space: ParameterSpace, start: FloatArray) -> Self:
         """Begin at a feasible point."""
         free = space.diagonal().to_free(start).copy()
         zeros = np.zeros_like(free)

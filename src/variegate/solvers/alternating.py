@@ -23,10 +23,10 @@ from variegate.solvers.result import (
     SolverResult,
     Step,
     Verdict,
-    converged,
-    no_descent,
-    out_of_iterations,
-    stopped_by_callback,
+    callback_verdict,
+    converged_verdict,
+    max_iter_verdict,
+    no_descent_verdict,
     wants_to_stop,
 )
 
@@ -65,7 +65,7 @@ class AlternatingSubgradient:
         check_number("tol", self.tol)
         check_count("steps_per_turn", self.steps_per_turn)
         descent = _Descent(problem, start)
-        verdict = self._run(descent, callback)
+        verdict = self._descend(descent, callback)
         return SolverResult(
             descent.point / descent.units,
             descent.value,
@@ -75,9 +75,9 @@ class AlternatingSubgradient:
             history=descent.history,
         )
 
-    def _run(self, descent: _Descent, callback: Callback | None) -> Verdict:
+    def _descend(self, descent: _Descent, callback: Callback | None) -> Verdict:
         if wants_to_stop(callback, descent.history[-1]):
-            return stopped_by_callback()
+            return callback_verdict()
         groups = [group for group in descent.problem.space.groups if len(group)]
         while descent.stationarity() > self.tol:
             moved = False
@@ -87,19 +87,19 @@ class AlternatingSubgradient:
                     if descent.stationarity(group) <= self.tol:
                         break
                     if len(descent.history) > self.max_iter:
-                        return out_of_iterations(self.max_iter, descent.stationarity())
+                        return max_iter_verdict(self.max_iter, descent.stationarity())
                     length = descent.step(group, length)
                     if not length:
                         break
                     moved = True
                     if wants_to_stop(callback, descent.history[-1]):
-                        return stopped_by_callback()
+                        return callback_verdict()
             if not moved:
                 remedy = 'Try solver="lbfgs", which continues along a kink'
-                return no_descent(
+                return no_descent_verdict(
                     descent.stationarity(), self.tol, descent.problem.is_smooth, remedy
                 )
-        return converged()
+        return converged_verdict()
 
 
 class _Descent:

@@ -16,11 +16,11 @@ from variegate.solvers.result import (
     SolverResult,
     Step,
     Verdict,
-    at_the_wall,
-    converged,
-    no_descent,
-    out_of_iterations,
-    stopped_by_callback,
+    callback_verdict,
+    converged_verdict,
+    infeasible_verdict,
+    max_iter_verdict,
+    no_descent_verdict,
     wants_to_stop,
 )
 
@@ -56,11 +56,11 @@ class LBFGS:
         run = _Run(problem, callback)
         free = problem.space.to_free(start)
         run.evaluate(free)
-        run.record(free)
+        run.record_step(free)
         while not (run.stopped or self._is_done(run)):
             before = run.history[-1].objective
             run.met_wall = False
-            free = self._descend(run, free)
+            free = self._minimize_once(run, free)
             gained = before - run.history[-1].objective
             if gained <= _WORTH_A_RESTART * self.tol * abs(before):
                 break
@@ -73,12 +73,12 @@ class LBFGS:
             history=run.history,
         )
 
-    def _descend(self, run: _Run, free: FloatArray) -> FloatArray:
+    def _minimize_once(self, run: _Run, free: FloatArray) -> FloatArray:
         """Run SciPy's L-BFGS once; at a kink a fresh start finds a new direction."""
         left = self.max_iter - (len(run.history) - 1)
 
-        def record(point: FloatArray) -> None:
-            run.record(point)
+        def record_step(point: FloatArray) -> None:
+            run.record_step(point)
             if run.stopped:
                 raise StopIteration
 
@@ -87,7 +87,7 @@ class LBFGS:
             free,
             jac=True,
             method="L-BFGS-B",
-            callback=record,
+            callback=record_step,
             options={
                 "maxiter": left,
                 "maxfun": 20 * left,
@@ -108,14 +108,14 @@ class LBFGS:
     def _verdict(self, run: _Run) -> Verdict:
         gradient_norm = run.history[-1].gradient_norm
         if run.stopped:
-            return stopped_by_callback()
+            return callback_verdict()
         if gradient_norm <= self.tol:
-            return converged()
+            return converged_verdict()
         if len(run.history) > self.max_iter:
-            return out_of_iterations(self.max_iter, gradient_norm)
+            return max_iter_verdict(self.max_iter, gradient_norm)
         if run.met_wall:
-            return at_the_wall(gradient_norm)
-        return no_descent(gradient_norm, self.tol, run.problem.is_smooth)
+            return infeasible_verdict(gradient_norm)
+        return no_descent_verdict(gradient_norm, self.tol, run.problem.is_smooth)
 
 
 class _Run:
@@ -137,11 +137,11 @@ class _Run:
         except InfeasibleError:
             if not self.history:
                 raise
-            return self._wall(free)
+            return self._barrier(free)
         self._last = (free.copy(), value, space.pull_back(free, gradient))
         return value, self._last[2]
 
-    def _wall(self, free: FloatArray) -> tuple[float, FloatArray]:
+    def _barrier(self, free: FloatArray) -> tuple[float, FloatArray]:
         """Return a value above the last iterate's, and a slope that leads back there.
 
         The line search interpolates, so an infinite value would be lost on it; a step
@@ -153,7 +153,7 @@ class _Run:
         slope = 2.0 * height * back / max(float(back @ back), 1e-300)
         return self.history[-1].objective + height, slope
 
-    def record(self, free: FloatArray) -> None:
+    def record_step(self, free: FloatArray) -> None:
         # SciPy reports the point it has just evaluated, so nothing is computed twice;
         # after a failed line search it may go back to an older one.
         at, value, gradient = self._last

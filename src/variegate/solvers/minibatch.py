@@ -31,7 +31,7 @@ from variegate.solvers.result import (
     Step,
     Stop,
     Verdict,
-    stopped_by_callback,
+    callback_verdict,
     wants_to_stop,
 )
 
@@ -167,7 +167,7 @@ class MiniBatch:
                 f"patience={self.patience} needs data that is held out: give "
                 "validation to fit, or validation_fraction or n_validation"
             )
-        described = {} if checkpoint is None else self._described(problem, seed)
+        described = {} if checkpoint is None else self._describe_run(problem, seed)
         with RunStore(checkpoint, described) as store:
             run = _Run(self, problem, start, seed, store)
             verdict = run.learn(callback)
@@ -178,7 +178,9 @@ class MiniBatch:
             objective, parameters = state.best_objective, state.best
         return adam.result(parameters, objective, verdict, state.history)
 
-    def _described(self, problem: BatchedProblem, seed: int | None) -> dict[str, Any]:
+    def _describe_run(
+        self, problem: BatchedProblem, seed: int | None
+    ) -> dict[str, Any]:
         """Return plain values that differ from those of another run."""
         run = asdict(self) | {"seed": seed, **problem.description()}
         # How often a file is written changes nothing in the answer.
@@ -207,7 +209,7 @@ class _State:
     n_worse: int = 0
     history: list[Step] = field(default_factory=list)
 
-    def add(self, value: float, length: int) -> None:
+    def update_running_mean(self, value: float, length: int) -> None:
         """Bring the running mean over about ``length`` values up to date."""
         keep = 1.0 - 1.0 / length
         self.running = keep * self.running + (1.0 - keep) * value
@@ -230,12 +232,12 @@ class _Run:
     store: RunStore
 
     def __post_init__(self) -> None:
-        self.adam = Adam.at(self.problem.space, self.start)
+        self.adam = Adam.start_at(self.problem.space, self.start)
         # Without a seed the order is random, but a run that resumes must know it.
         order = secrets.randbits(63) if self.seed is None else self.seed
         self.state = _State(order, self.start)
         if (stored := self.store.get("state")) is not None:
-            self._restore(stored)
+            self._restore_checkpoint(stored)
 
     # Learning ---------------------------------------------------------------------
 
@@ -243,23 +245,23 @@ class _Run:
         settings, adam = self.settings, self.adam
         for problem, size in self._batches():
             value = adam.step(problem, settings.learning_rate, settings.decay_steps)
-            self.state.add(value, settings.report_every)
+            self.state.update_running_mean(value, settings.report_every)
             self.state.n_seen += size
             if adam.n_steps % settings.report_every == 0:
-                verdict = self._report(callback)
+                verdict = self._report_progress(callback)
                 if verdict is not None:
                     return verdict
             if adam.n_steps % settings.checkpoint_every == 0 and self.store.path:
-                self._save()
+                self._save_checkpoint()
         unreported = adam.n_steps % settings.report_every
-        return (self._report(callback) if unreported else None) or Verdict(
+        return (self._report_progress(callback) if unreported else None) or Verdict(
             Stop.DATA_USED,
             f"went through the data n_epochs={settings.n_epochs} times, in "
             f"{adam.n_steps} steps",
-            self._too_few_steps(),
+            self._few_steps_remedy(),
         )
 
-    def _too_few_steps(self) -> str:
+    def _few_steps_remedy(self) -> str:
         """Return a remedy where every pass was one step, and all were few."""
         settings = self.settings
         if self.adam.n_steps >= _FEW_STEPS or self.adam.n_steps > settings.n_epochs:
@@ -295,7 +297,7 @@ class _Run:
             place.epoch += 1
             place.block = 0
 
-    def _report(self, callback: Callback | None) -> Verdict | None:
+    def _report_progress(self, callback: Callback | None) -> Verdict | None:
         """Judge the average, tell the callback; return a verdict if that is the end."""
         state, expected_f = self.state, None
         objective = state.mean
@@ -309,7 +311,7 @@ class _Run:
         step = Step(n_steps, objective, norm, state.n_seen, expected_f)
         state.history.append(step)
         if wants_to_stop(callback, step):
-            return stopped_by_callback()
+            return callback_verdict()
         if state.n_worse == self.settings.patience:
             return Verdict(
                 Stop.EARLY,
@@ -322,12 +324,12 @@ class _Run:
 
     # Resuming ---------------------------------------------------------------------
 
-    def _save(self) -> None:
+    def _save_checkpoint(self) -> None:
         state = vars(self.state) | {"best": self.state.best.tolist()}
         content = {"adam": self.adam.state(), "run": state}
         self.store.put("state", json.dumps(content).encode())
 
-    def _restore(self, stored: bytes) -> None:
+    def _restore_checkpoint(self, stored: bytes) -> None:
         try:
             content = json.loads(stored)
             self.adam = Adam.from_state(content["adam"])

@@ -105,17 +105,17 @@ class Verdict(NamedTuple):
     remedy: str
 
 
-def converged() -> Verdict:
+def converged_verdict() -> Verdict:
     """Return the verdict that the gradient is within the tolerance."""
     return Verdict(Stop.CONVERGED, "converged: the gradient is within tol", "")
 
 
-def stopped_by_callback() -> Verdict:
+def callback_verdict() -> Verdict:
     """Return the verdict that the callback stopped the solver."""
     return Verdict(Stop.CALLBACK, "stopped by the callback", "")
 
 
-def out_of_iterations(max_iter: int, gradient_norm: float) -> Verdict:
+def max_iter_verdict(max_iter: int, gradient_norm: float) -> Verdict:
     """Return the verdict that the iterations ran out."""
     return Verdict(
         Stop.MAX_ITER,
@@ -126,7 +126,7 @@ def out_of_iterations(max_iter: int, gradient_norm: float) -> Verdict:
     )
 
 
-def no_descent(
+def no_descent_verdict(
     gradient_norm: float, tol: float, is_smooth: bool, remedy: str = ""
 ) -> Verdict:
     """Return the verdict that no step helps: at a kink of the hinge, or by rounding.
@@ -154,7 +154,7 @@ def no_descent(
     )
 
 
-def at_the_wall(gradient_norm: float) -> Verdict:
+def infeasible_verdict(gradient_norm: float) -> Verdict:
     """Return the verdict that all better steps lead to singular matrices."""
     return Verdict(
         Stop.STALLED,

@@ -18,7 +18,7 @@ from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.application.base import best_by_quality
 from variegate.baselines.learned import Ordering
 from variegate.decoding import Constraint
-from variegate.decoding.residuals import ranked
+from variegate.decoding.residuals import rank_members
 from variegate.ground_set import GroundSet, GroundSetError
 from variegate.partitions.engine import map_in_threads
 from variegate.selection import Selection
@@ -104,7 +104,7 @@ class ByModel:
                 chosen = Selection(nothing, best, "no row can be paid for", best)
                 return Choice(nothing, ensemble.marginals(), chosen.ending())
         chosen = ensemble.decode(self.decoder, k, self.budget, costs, self.seed)
-        order = ranked(ensemble, chosen.indices)
+        order = rank_members(ensemble, chosen.indices)
         return Choice(order, ensemble.marginals(), chosen.ending())
 
 

@@ -124,7 +124,7 @@ class EncodedRows:
         found = []
         for place, group in enumerate(np.flatnonzero(flags).tolist(), position):
             first, end = bounds[group : group + 2]
-            ground_set = GroundSet.of_checked(
+            ground_set = GroundSet.from_checked_arrays(
                 quality[first:end],
                 {name: block[first:end] for name, block in blocks.items()} or None,
             )

@@ -21,7 +21,7 @@ from variegate.baselines.learned import Ordering
 from variegate.estimator import AllAlikeWarning, LargeMarginDPP
 from variegate.files.run_store import RunStore
 from variegate.kernels import Kernel, Kinds, Linear, Metric, Mixture, MultipleKernel
-from variegate.learning.device_name import device_named
+from variegate.learning.device_name import resolve_device
 from variegate.partitions import Limits, PartitionedExamples, Serial, Threads
 from variegate.solvers import MiniBatch, Step
 from variegate.tables.encoding import Encoding
@@ -256,7 +256,7 @@ class _Training:
         """Return groups as partitions; for a device or mini-batches, as lists."""
         estimator, memory = self.estimator, self.selector.memory
         n_bytes = self._pairwise_bytes(self.numbers)
-        is_on_device = device_named(estimator.device) is not None
+        is_on_device = resolve_device(estimator.device) is not None
         if is_on_device and n_bytes > memory:
             raise TableError(
                 f"learning takes about {n_bytes / 1e9:.1f} GB, more than memory="

@@ -24,7 +24,7 @@ from scipy.special import expit, logit
 
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.decoding import MBR, Agreement, Constraint, Decoder, GreedySearch
-from variegate.decoding.agreement import grow
+from variegate.decoding.agreement import grow_subset
 from variegate.decoding.residuals import Residuals
 from variegate.ensemble import LEnsemble
 from variegate.linalg.spectrum import symmetric_eigenpairs
@@ -84,7 +84,7 @@ def _fill_greedily(
         size = max(1.0, float(np.round(ensemble.expected_size())))
         constraint = Constraint(None, size, np.ones(len(ensemble)))
     state = Residuals(ensemble.representation)
-    chosen, reason = grow(state, constraint, fill=True, per_cost=False)
+    chosen, reason = grow_subset(state, constraint, fill=True, per_cost=False)
     return Selection.of(ensemble, chosen, reason)
 
 
@@ -254,13 +254,13 @@ class _Overlap:
     def with_each(self) -> FloatArray:
         """Return the mean F-score with each of the sentences added."""
         from variegate.linalg.compiled import read_only
-        from variegate.linalg.compiled.agreement import mean_f_with_each
+        from variegate.linalg.compiled.agreement import fill_mean_f_scores
 
         values = np.empty(len(self._sizes))
         sentences = (self._starts, self._units, self._amounts, self._sizes)
         weights = read_only(self._weights)
         targets = (self._targets, self._target_sizes, weights, self._hits)
-        mean_f_with_each(sentences, self._current, self._size, targets, values)
+        fill_mean_f_scores(sentences, self._current, self._size, targets, values)
         return values
 
     def add(self, item: int) -> None:

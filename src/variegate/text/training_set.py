@@ -12,7 +12,7 @@ import numpy as np
 from variegate._progress import Progress, ignore
 from variegate._typing import IntArray
 from variegate.decoding import Constraint
-from variegate.decoding.agreement import grow
+from variegate.decoding.agreement import grow_subset
 from variegate.files.model_format import COUNT
 from variegate.files.schema import Number, Record
 from variegate.text.budget import Budget
@@ -123,5 +123,5 @@ def oracle_summary(view: ClusterView, budget: Budget) -> IntArray:
         np.full(len(references), 1.0 / len(references)),
     )
     constraint = Constraint(None, budget.limit, budget.costs(view.texts))
-    chosen, _ = grow(summary, constraint, per_cost=False)
+    chosen, _ = grow_subset(summary, constraint, per_cost=False)
     return np.sort(np.array(chosen, dtype=np.intp))

@@ -121,14 +121,16 @@ class DPPBatchSampler:
             )
 
     @property
-    def _share(self) -> int:
+    def _items_per_process(self) -> int:
         """The number of items of an epoch for this process."""
         return len(self.embeddings) // self.num_replicas
 
     def __len__(self) -> int:
         """Return the number of batches of an epoch."""
-        whole = self._share // self.batch_size
-        return whole + (not self.drop_last and whole * self.batch_size < self._share)
+        whole = self._items_per_process // self.batch_size
+        return whole + (
+            not self.drop_last and whole * self.batch_size < self._items_per_process
+        )
 
     def set_epoch(self, epoch: int) -> None:
         """Set the next epoch, which otherwise follows the one before.
@@ -186,8 +188,8 @@ class DPPBatchSampler:
         """Draw the batches of this epoch from number ``start`` on."""
         shuffle = Generator().manual_seed(self._seed_of())
         order = torch.randperm(len(self.embeddings), generator=shuffle)
-        order = order[self.rank :: self.num_replicas][: self._share]
-        whole = self._share // self.batch_size
+        order = order[self.rank :: self.num_replicas][: self._items_per_process]
+        whole = self._items_per_process // self.batch_size
         batches = order[: whole * self.batch_size].view(whole, self.batch_size)
         n_streams = max(1, whole // (_LENGTH * self.pool))
         for number, first in enumerate(range(0, n_streams, _STREAMS)):
@@ -197,14 +199,14 @@ class DPPBatchSampler:
             ]
             if edges[-1] > start:
                 skipped = max(start - edges[0], 0)
-                drawn = self._draw_together(number, edges, batches)
+                drawn = self._draw_streams(number, edges, batches)
                 for place, batch in enumerate(drawn):
                     if place >= skipped:
                         yield batch.tolist()
         if start < len(self) and whole < len(self):
             yield order[whole * self.batch_size :].tolist()
 
-    def _draw_together(
+    def _draw_streams(
         self, number: int, edges: list[int], batches: Tensor
     ) -> Iterator[Tensor]:
         """Draw from several streams, one batch of each in every round.
@@ -223,7 +225,7 @@ class DPPBatchSampler:
         pool = min(self.pool, longest)
         items = streams[:, :pool].flatten(1)
         held = lengths[:, None] * self.batch_size > torch.arange(items.shape[1])
-        X = self._rows(items)
+        X = self._load_rows(items)
         for turn in range(longest):
             going = int((lengths > turn).sum())
             items, held, X = items[:going], held[:going], X[:going]
@@ -239,7 +241,7 @@ class DPPBatchSampler:
                 items[:coming].scatter_(1, places, new)
                 held[:coming].scatter_(1, places, True)
                 which = torch.arange(coming)[:, None].to(X.device)
-                X[which, places.to(X.device)] = self._rows(new)
+                X[which, places.to(X.device)] = self._load_rows(new)
 
     def _draw_places(self, X: Tensor, held: Tensor, generator: Generator) -> Tensor:
         """Draw from every pool (J, P, D), of which some places are held; on the CPU."""
@@ -263,11 +265,11 @@ class DPPBatchSampler:
     def _default_bandwidth(self) -> float:
         draw = Generator().manual_seed(0)
         some = torch.randperm(len(self.embeddings), generator=draw)[:_MEDIAN_ITEMS]
-        distances = torch.nn.functional.pdist(self._rows(some))
+        distances = torch.nn.functional.pdist(self._load_rows(some))
         distances = distances[distances > 0]  # of items that differ
         return _MEDIANS * float(distances.median()) if len(distances) else _MEDIANS
 
-    def _rows(self, items: Tensor) -> Tensor:
+    def _load_rows(self, items: Tensor) -> Tensor:
         """Return the vectors of items, in double precision on the device."""
         if isinstance(self.embeddings, Tensor):
             rows = self.embeddings[items.to(self.embeddings.device)]

@@ -40,18 +40,18 @@ class ExampleBatch:
         numbers = np.full((len(examples), int(counts.max())), -1)
         present = np.arange(numbers.shape[1]) < counts[:, None]
         numbers[present] = np.concatenate([example.members for example in examples])
-        positive = _costs([example.false_positive for example in examples], mask)
-        negative = _costs([example.false_negative for example in examples], mask)
+        positive = _pad_costs([example.false_positive for example in examples], mask)
+        negative = _pad_costs([example.false_negative for example in examples], mask)
         #: the wanted subsets, with the mask of the items
         self.targets = Targets(
-            self._sent(numbers),
+            self._to_device(numbers),
             mask.shape[1],
-            self._sent(positive),
-            self._sent(negative),
-            mask=None if mask.all() else self._sent(mask),
+            self._to_device(positive),
+            self._to_device(negative),
+            mask=None if mask.all() else self._to_device(mask),
         )
 
-    def _sent(self, array: AnyArray) -> Tensor:
+    def _to_device(self, array: AnyArray) -> Tensor:
         sent = torch.from_numpy(np.ascontiguousarray(array))
         return sent.to(self.device, non_blocking=True)
 
@@ -66,9 +66,9 @@ class ExampleBatch:
         item = np.arange(self.targets.n_items)
         first = np.cumsum(self.sizes) - self.sizes
         places = first[:, None] + np.where(item < self.sizes[:, None], item, 0)
-        return self._sent(places.reshape(-1))
+        return self._to_device(places.reshape(-1))
 
-    def padded(self, rows: Tensor) -> Tensor:
+    def pad_rows(self, rows: Tensor) -> Tensor:
         """Return rows (n, ...) of all items as (B, N, ...), a first item as padding."""
         if self.targets.mask is not None:
             rows = rows.index_select(0, self._places)
@@ -77,7 +77,7 @@ class ExampleBatch:
     def features(self, arrays: Sequence[Any]) -> Tensor:
         """Return features, one array a ground set, as (B, N, p)."""
         rows = np.concatenate([as_dense(features) for features in arrays])
-        return self.padded(self._sent(rows))
+        return self.pad_rows(self._to_device(rows))
 
     def block(self, name: str | None) -> list[Any]:
         """Return the similarity features of every ground set, as they were given."""
@@ -92,7 +92,7 @@ class ExampleBatch:
         together = np.zeros((n_sets, n_items, n_items))
         for matrix, out in zip(arrays, together, strict=True):
             out[: len(matrix), : len(matrix)] = matrix
-        return self._sent(together)
+        return self._to_device(together)
 
     def expected_f(self, kernels: Kernels) -> tuple[Tensor, Tensor]:
         """Return expected F-scores (B,), and which kernels are definite."""
@@ -103,7 +103,7 @@ class ExampleBatch:
         return torch.where(total == 0.0, 1.0, 2.0 * right / total), definite
 
 
-def _costs(costs: Sequence[FloatArray | float], mask: AnyArray) -> AnyArray:
+def _pad_costs(costs: Sequence[FloatArray | float], mask: AnyArray) -> AnyArray:
     """Return costs of errors, numbers or arrays, to broadcast to (B, N)."""
     if not any(isinstance(cost, np.ndarray) and cost.ndim for cost in costs):
         return np.array(costs, dtype=np.float64)[:, None]

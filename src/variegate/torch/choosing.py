@@ -12,13 +12,18 @@ from variegate._validation import check_count
 from variegate.torch.greedy import (
     DenseResiduals,
     FactoredResiduals,
+    RemainingBudget,
     Residuals,
-    Room,
-    choose,
+    choose_items,
 )
 from variegate.torch.inputs import Kernels
-from variegate.torch.sampling import draw, draw_in_turn, mixture_of, roots_of
-from variegate.torch.targets import exact, indicator_of
+from variegate.torch.sampling import (
+    draw,
+    draw_sequentially,
+    elementary_mixture,
+    marginal_roots,
+)
+from variegate.torch.targets import full_precision, indicator_of
 
 #: Most items, and samples of a set, for a batch to be drawn from item after item.
 _ITEMS_IN_TURN = 128
@@ -58,16 +63,18 @@ def choose_greedily(
 ) -> Tensor:
     """Return the items (B, k) of a greedy choice; see ``LEnsembles.greedy``."""
     _check_k(k, kernels.n_items)
-    included = _included(include, kernels)
-    room = _room(kernels, k, budget, included)
+    included = _check_included(include, kernels)
+    room = _remaining_budget(kernels, k, budget, included)
     most = min(kernels.largest_rank, kernels.n_items if k is None else k)
     above = 0.0 if k is None else -torch.inf
-    with exact(kernels.kernel):
+    with full_precision(kernels.kernel):
         n_columns = None if k is None else most + included.shape[1]
         residuals = _residuals(kernels, kernels.kernel.dtype, n_columns)
-        _refuse(~residuals.take_all(included), _IMPOSSIBLE)
-        items, _ = choose(residuals, most, above=above, room=room, open_ended=k is None)
-    _refuse(~residuals.is_sound(), _UNSOUND)
+        _raise_for_first(~residuals.take_all(included), _IMPOSSIBLE)
+        items, _ = choose_items(
+            residuals, most, above=above, room=room, open_ended=k is None
+        )
+    _raise_for_first(~residuals.is_sound(), _UNSOUND)
     if k is None:
         largest = int((items >= 0).sum(dim=1).max()) if len(items) else 0
         items = items[:, :largest]
@@ -82,19 +89,21 @@ def draw_subsets(
     """Return the items (B, n, largest size) of samples; see ``LEnsembles.sample``."""
     _check_k(k, kernels.n_items)
     check_count("n", n)
-    stream = _stream(generator, kernels.device)
+    stream = _make_generator(generator, kernels.device)
     if kernels.n_sets == 0:
         return torch.zeros((0, n, 0), dtype=torch.long, device=kernels.device)
     most = kernels.largest_rank
     residuals = _residuals(kernels, torch.float64, most, keep_columns=True)
-    Q, rank = roots_of(residuals, most, k)
-    _refuse(~residuals.is_sound(), _UNSOUND)
+    Q, rank = marginal_roots(residuals, most, k)
+    _raise_for_first(~residuals.is_sound(), _UNSOUND)
     if k is not None:
-        _refuse(rank < k, f"no subset of {k} items has positive probability", rank)
+        _raise_for_first(
+            rank < k, f"no subset of {k} items has positive probability", rank
+        )
     in_turn = kernels.n_items <= _ITEMS_IN_TURN and n <= _SAMPLES_IN_TURN
     if k is None and in_turn and kernels.n_sets > 1:
-        return draw_in_turn(torch.bmm(Q.mT, Q), n, stream)
-    return draw(mixture_of(Q), n, k, stream)
+        return draw_sequentially(torch.bmm(Q.mT, Q), n, stream)
+    return draw(elementary_mixture(Q), n, k, stream)
 
 
 _UNSOUND = (
@@ -121,7 +130,7 @@ def _residuals(
     return DenseResiduals(*given)
 
 
-def _included(include: Tensor | None, kernels: Kernels) -> Tensor:
+def _check_included(include: Tensor | None, kernels: Kernels) -> Tensor:
     """Return the numbers of included items as (B, m), after a check."""
     n_sets, n_items = kernels.n_sets, kernels.n_items
     if include is None:
@@ -148,7 +157,7 @@ def _check_k(k: Any, n_items: int) -> None:
         raise ValueError(f"k must be between 0 and {n_items} items, got {k}")
 
 
-def _refuse(wrong: Tensor, problem: str, rank: Tensor | None = None) -> None:
+def _raise_for_first(wrong: Tensor, problem: str, rank: Tensor | None = None) -> None:
     """Raise an error that names the first set with the problem."""
     if bool(wrong.any()):
         number = int(wrong.to(torch.uint8).argmax())
@@ -156,9 +165,9 @@ def _refuse(wrong: Tensor, problem: str, rank: Tensor | None = None) -> None:
         raise ValueError(f"set {number}: {problem}{known}")
 
 
-def _room(
+def _remaining_budget(
     kernels: Kernels, k: int | None, budget: float | Tensor | None, included: Tensor
-) -> Room | None:
+) -> RemainingBudget | None:
     costs = kernels.costs
     if budget is None:
         if costs is not None:
@@ -174,21 +183,25 @@ def _room(
             f"{n_sets} sets, or one for all"
         )
     limits = limits.expand(n_sets)
-    _refuse(~(torch.isfinite(limits) & (limits > 0)), "its budget must be above zero")
+    _raise_for_first(
+        ~(torch.isfinite(limits) & (limits > 0)), "its budget must be above zero"
+    )
     present = ~indicator_of(included, kernels.n_items)
     if kernels.mask is not None:
         present &= kernels.mask
     if costs is None:
         costs = torch.ones_like(present, dtype=torch.float64)
     positive = torch.isfinite(costs) & (costs > 0)
-    _refuse((present & ~positive).any(dim=1), "its costs must be positive and finite")
-    room = Room(costs, limits, present, k)
+    _raise_for_first(
+        (present & ~positive).any(dim=1), "its costs must be positive and finite"
+    )
+    room = RemainingBudget(costs, limits, present, k)
     if k is not None:
-        _refuse(~room.affords(), f"no {k} items fit its budget")
+        _raise_for_first(~room.affords(), f"no {k} items fit its budget")
     return room
 
 
-def _stream(generator: Generator | int | None, device: torch.device) -> Any:
+def _make_generator(generator: Generator | int | None, device: torch.device) -> Any:
     if generator is None or isinstance(generator, Generator):
         return generator
     is_seed = isinstance(generator, Integral) and not isinstance(generator, bool)

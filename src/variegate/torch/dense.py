@@ -53,7 +53,7 @@ from variegate.torch.targets import (
     LossSettings,
     LossTerms,
     Targets,
-    closed_form,
+    apply_closed_form,
     evaluate_loss,
 )
 
@@ -73,7 +73,7 @@ def loss(
     ``X`` (B, N, N), symmetric, is ``S`` if there is a log-quality (B, N), else ``L``.
     """
     form = plain_loss_terms
-    if is_fused(X):
+    if can_use_fused_kernel(X):
         from variegate.torch.fused import loss_terms as form
 
     def evaluate(gradient: bool) -> LossEvaluation:
@@ -87,7 +87,7 @@ def loss(
         scaled = None if slope is None else slope * by_set[:, None]
         return G * by_set[:, None, None], scaled
 
-    return closed_form(evaluate, X, log_quality)
+    return apply_closed_form(evaluate, X, log_quality)
 
 
 def marginals(
@@ -111,11 +111,11 @@ def marginals(
         included = found[0].masked_fill(failed, torch.nan)
         return LossEvaluation(included, resolvent.definite, found, pull_back)
 
-    return closed_form(evaluate, X, log_quality)
+    return apply_closed_form(evaluate, X, log_quality)
 
 
-def is_fused(X: Tensor) -> bool:
-    """Return whether these sets are small, and on a device with Triton."""
+def can_use_fused_kernel(X: Tensor) -> bool:
+    """Return whether sets of the size of ``X`` (B, N, N) fit the Triton kernel."""
     return len(X) > 0 and 0 < X.shape[-1] <= FUSED_ITEMS and _has_triton(X.device.type)
 
 
@@ -171,8 +171,8 @@ class TargetInverse:
         tolerance = settings.tolerance
         doubtful = DOUBTFUL[X_y.dtype] if tolerance is None else tolerance
         # (B,): double, and boolean
-        self.log_det, self.definite = factor(X_y, doubtful)
-        invert(X_y, torch.empty_like(X_y))
+        self.log_det, self.definite = factor_cholesky(X_y, doubtful)
+        invert_cholesky(X_y, torch.empty_like(X_y))
         self.inverse = X_y.masked_fill_(~both, 0.0)  # (B, k, k): zero at padding
 
 
@@ -205,7 +205,7 @@ class Resolvent:
         own += c**2
         if ridge is not None:
             own += r**2 * ridge
-        log_det, definite = factor(M, DOUBTFUL[X.dtype])
+        log_det, definite = factor_cholesky(M, DOUBTFUL[X.dtype])
         self.X, self.mask, self.r, self.c, self.ridge = X, mask, r, c, ridge
         self.M = M  # contiguous (B, N, N): its factor, then its inverse
         #: double (B,): ``log det(L + I)``
@@ -215,12 +215,12 @@ class Resolvent:
 
     def marginals(self) -> tuple[Tensor, Tensor]:
         """Invert ``M``; return ``K_ii`` and ``1 - K_ii``, neither by cancellation."""
-        return self._marginals
+        return self._marginals_from_inverse
 
     @cached_property
-    def _marginals(self) -> tuple[Tensor, Tensor]:
+    def _marginals_from_inverse(self) -> tuple[Tensor, Tensor]:
         self.spare = torch.empty_like(self.M)
-        invert(self.M, self.spare)
+        invert_cholesky(self.M, self.spare)
         r, diagonal = self.r, self.M.diagonal(dim1=-2, dim2=-1)
         torch.mul(self.X, self.M, out=self.spare)
         _clear_padding(self.spare, self.mask)
@@ -267,7 +267,7 @@ def raise_diagonal(X: Tensor, jitter: float | Tensor) -> None:
 # Cholesky factors and inverses, in place, without waiting for a GPU ---------------
 
 
-def factor(M: Tensor, tolerance: float) -> tuple[Tensor, Tensor]:
+def factor_cholesky(M: Tensor, tolerance: float) -> tuple[Tensor, Tensor]:
     """Put Cholesky factors into ``M``; return ``log det M`` and whether it is definite.
 
     The transpose of ``M``, contiguous (B, N, N), holds the factor, lower: so it lies in
@@ -285,8 +285,8 @@ def factor(M: Tensor, tolerance: float) -> tuple[Tensor, Tensor]:
     return 2.0 * torch.log(pivots).sum(dim=-1, dtype=torch.float64), definite
 
 
-def invert(M: Tensor, spare: Tensor) -> None:
-    """Turn the result of :func:`factor` into the inverse, in its place.
+def invert_cholesky(M: Tensor, spare: Tensor) -> None:
+    """Turn the result of :func:`factor_cholesky` into the inverse, in its place.
 
     On a GPU by a product of triangular inverses: ``cholesky_inverse`` would wait there
     to see whether it failed.  ``spare`` has the shape of ``M`` and is overwritten.
@@ -301,7 +301,7 @@ def invert(M: Tensor, spare: Tensor) -> None:
 
 
 def invert_by_product(M: Tensor, spare: Tensor) -> None:
-    """Do the work of :func:`invert` by products, on any device."""
+    """Do the work of :func:`invert_cholesky` by products, on any device."""
     spare.zero_().diagonal(dim1=-2, dim2=-1).fill_(1.0)
     _invert_triangles(M.mT, spare.mT)
     torch.bmm(spare, spare.mT, out=M)  # M⁻¹ = U Uᵀ with U upper

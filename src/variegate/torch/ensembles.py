@@ -17,10 +17,10 @@ from variegate.torch.inputs import (
     LowRank,
     check_tensors,
     checked_kernels,
-    padded,
-    ragged,
+    collect_padded,
+    collect_ragged,
 )
-from variegate.torch.targets import ZERO_PROBABILITY, raise_problem
+from variegate.torch.targets import ZERO_PROBABILITY, raise_if_failed
 
 #: The share of its diagonal below which a squared pivot is rounding.
 _ROUNDING = {torch.float64: RANK_TOLERANCE, torch.float32: 1e-6}
@@ -103,8 +103,8 @@ class LEnsembles:
                 )
         given = replace(self._kernels, subsets=subsets, **costs)
         if self._offsets is None:
-            return padded(given, name)
-        return ragged(given, self._offsets, name)
+            return collect_padded(given, name)
+        return collect_ragged(given, self._offsets, name)
 
     # Probabilities ----------------------------------------------------------------
 
@@ -114,18 +114,18 @@ class LEnsembles:
         ``log det L_y - log det(L + I)``, (B,); minus infinity, with a gradient of zero,
         where ``L_y`` is singular.  Subsets are boolean, or item numbers padded with -1.
         """
-        return -self._negative(self.collection(subsets), check)
+        return -self._negative_log_probs(self.collection(subsets), check)
 
     def log_normalizer(self, check: bool | None = None) -> Tensor:
         """Return ``log det(L + I)`` of each set (B,)."""
         # The probability of the empty set is one over the normalizer.
-        return self._negative(self.collection(), check)
+        return self._negative_log_probs(self.collection(), check)
 
-    def _negative(self, collection: Collection, check: bool | None) -> Tensor:
+    def _negative_log_probs(self, collection: Collection, check: bool | None) -> Tensor:
         """Return the negative log-probabilities of the subsets of a collection."""
         tolerance = _ROUNDING[self._kernels.kernel.dtype]
         value, failed = collection.losses(0.0, False, 1.0, tolerance)
-        raise_problem(failed.masked_fill(failed == ZERO_PROBABILITY, 0), check)
+        raise_if_failed(failed.masked_fill(failed == ZERO_PROBABILITY, 0), check)
         return collection.without_axis(value)
 
     def marginals(self, check: bool | None = None) -> Tensor:
@@ -134,13 +134,13 @@ class LEnsembles:
         As (B, N), 0 at padding, or (total,) with offsets.
         """
         collection = self.collection()
-        return collection.per_item(collection.marginals(check))
+        return collection.concat_per_item(collection.marginals(check))
 
     def expected_size(self, check: bool | None = None) -> Tensor:
         """Return the expected number of chosen items of each set (B,), ``Σ_i K_ii``."""
         collection = self.collection()
         parts = collection.marginals(check)
-        return collection.per_set([included.sum(dim=-1) for included in parts])
+        return collection.concat_per_set([included.sum(dim=-1) for included in parts])
 
     # Choosing ---------------------------------------------------------------------
 
@@ -187,7 +187,7 @@ class LEnsembles:
         is left (1e-5 in single precision), and gains within 1e-10 (1e-5) as equal.
         """
         collection = self.collection(costs=costs)
-        items = choose_greedily(self._alone(collection), k, budget, include)
+        items = choose_greedily(self._single_batch(collection), k, budget, include)
         return Subsets.of(collection.without_axis(items))
 
     @torch.no_grad()
@@ -230,10 +230,10 @@ class LEnsembles:
         number of eigenvalues of ``K`` that are not zero.
         """
         collection = self.collection()
-        items = draw_subsets(self._alone(collection), n, k, generator)
+        items = draw_subsets(self._single_batch(collection), n, k, generator)
         return Subsets.of(collection.without_axis(items))
 
-    def _alone(self, collection: Collection) -> Kernels:
+    def _single_batch(self, collection: Collection) -> Kernels:
         """Return the kernels of sets that can be chosen from, in one batch."""
         if self._offsets is not None:
             raise ValueError(

@@ -47,8 +47,8 @@ def loss_terms(
     if n_more:
         X = pad(X, (0, n_more, 0, n_more))
         log_quality = None if log_quality is None else pad(log_quality, (0, n_more))
-        targets = _widened(targets, n_more)
-    found = _evaluate(X.contiguous(), log_quality, targets, settings, gradient)
+        targets = _add_padding(targets, n_more)
+    found = _launch_kernel(X.contiguous(), log_quality, targets, settings, gradient)
     G, slope = found.similarity_gradient, found.quality_gradient
     return found._replace(
         similarity_gradient=None if G is None else G[:, :n_items, :n_items],
@@ -56,7 +56,7 @@ def loss_terms(
     )
 
 
-def _widened(targets: Targets, n_more: int) -> Targets:
+def _add_padding(targets: Targets, n_more: int) -> Targets:
     """Add padding to all tensors with an entry an item."""
     wider: dict[str, Any] = {"n_items": targets.n_items + n_more}
     for name in ("subsets", "false_positive", "false_negative", "mask"):
@@ -68,7 +68,7 @@ def _widened(targets: Targets, n_more: int) -> Targets:
     return replace(targets, **wider)
 
 
-def _evaluate(
+def _launch_kernel(
     X: Tensor,
     log_quality: Tensor | None,
     targets: Targets,
@@ -89,10 +89,10 @@ def _evaluate(
             X,
             X if log_quality is None else log_quality.contiguous(),
             _as_bytes(targets.subsets),
-            _costs(targets.false_positive, X),
-            _costs(targets.false_negative, X),
+            _expand_costs(targets.false_positive, X),
+            _expand_costs(targets.false_negative, X),
             X if targets.mask is None else _as_bytes(targets.mask),
-            _on_device(lam, 1.0 + jitter, X.device),
+            _settings_tensor(lam, 1.0 + jitter, X.device),
             value,
             failed,
             X if slope is None else slope,
@@ -128,7 +128,7 @@ def _as_bytes(given: Tensor) -> Tensor:
     return given.view(torch.uint8) if given.dtype == torch.bool else given
 
 
-def _costs(given: Tensor | float, X: Tensor) -> Tensor:
+def _expand_costs(given: Tensor | float, X: Tensor) -> Tensor:
     """Return costs (B, N)."""
     if not isinstance(given, Tensor):
         return X.new_full(X.shape[:2], given)
@@ -136,7 +136,7 @@ def _costs(given: Tensor | float, X: Tensor) -> Tensor:
 
 
 @lru_cache(maxsize=256)
-def _on_device(lam: float, raised: float, device: torch.device) -> Tensor:
+def _settings_tensor(lam: float, raised: float, device: torch.device) -> Tensor:
     """Return numbers on the device, in all their digits: Triton would cut them."""
     given = torch.empty(2, dtype=torch.float64, device=device)
     for place, number in enumerate((lam, raised)):
@@ -145,7 +145,7 @@ def _on_device(lam: float, raised: float, device: torch.device) -> Tensor:
 
 
 @triton.jit
-def _sweep(A, pivots, is_done, j, row, item):
+def _gauss_jordan_step(A, pivots, is_done, j, row, item):
     """Take the step of Gauss and Jordan at pivot ``j`` of a matrix that was symmetric.
 
     With pivot ``d``, that is ``A_ik - (A_ij / d) A_jk`` for all, and ``1 - 1/d`` in
@@ -167,7 +167,7 @@ def _sweep(A, pivots, is_done, j, row, item):
 
 
 @triton.jit
-def _log(x):
+def _log_or_zero(x):
     """Return logarithms in double precision, 0 of numbers that are not positive."""
     x = x.to(tl.float64)
     return tl.log(tl.where(x > 0.0, x, 1.0))
@@ -179,7 +179,7 @@ def _all(holds):
 
 
 @triton.jit
-def _scales(u, x, raised, is_item, HAS_QUALITY: tl.constexpr):
+def _item_scales(u, x, raised, is_item, HAS_QUALITY: tl.constexpr):
     """Return ``r``, ``c``, ``-log c``, the diagonal of ``M`` and one over its root."""
     if HAS_QUALITY:
         # Not by maximum and minimum, which lose NaN.
@@ -196,7 +196,7 @@ def _scales(u, x, raised, is_item, HAS_QUALITY: tl.constexpr):
 
 
 @triton.jit
-def _judged(loss, reason, HINGE: tl.constexpr):
+def _judge_loss(loss, reason, HINGE: tl.constexpr):
     """Return the loss, the reason of a failure, and whether there is a gradient."""
     reason = tl.where((reason == 0) & (loss == float("inf")), 1, reason)
     is_finite = (loss > float("-inf")) & (loss < float("inf"))
@@ -308,13 +308,17 @@ def evaluate_sets(
         for place in range(n_numbers):
             j = tl.load(subsets + set_ * n_numbers + place).to(tl.int32)
             if (j >= 0) & (j < N):
-                A, pivots, is_done = _sweep(A, pivots, is_done, j, row, item)
+                A, pivots, is_done = _gauss_jordan_step(
+                    A, pivots, is_done, j, row, item
+                )
     else:
         for j in range(N):
             if tl.load(subsets + places + j) != 0:
-                A, pivots, is_done = _sweep(A, pivots, is_done, j, row, item)
+                A, pivots, is_done = _gauss_jordan_step(
+                    A, pivots, is_done, j, row, item
+                )
     is_possible = is_possible & _all(pivots > TARGET_TOLERANCE)
-    log_det_target = tl.sum(_log(own) + _log(pivots), axis=0)
+    log_det_target = tl.sum(_log_or_zero(own) + _log_or_zero(pivots), axis=0)
     if GRADIENT:
         A *= scale[:, None] * scale[None, :]
         tl.store(of_target + cells, tl.where(is_target, -A, 0.0), mask=is_filled)
@@ -325,16 +329,16 @@ def evaluate_sets(
     if HAS_QUALITY:
         u = tl.load(log_quality + places + item, mask=is_item, other=0.0)
         log_det = -2.0 * tl.sum(tl.where(wanted, u, 0.0).to(tl.float64), axis=0)
-    r, c, above, own, scale = _scales(u, x, raised, is_item, HAS_QUALITY)
+    r, c, above, own, scale = _item_scales(u, x, raised, is_item, HAS_QUALITY)
     A = tl.load(X + cells, mask=is_cell, other=0.0)
     A = tl.where(is_diagonal, 1.0, A * ((scale * r)[:, None] * (scale * r)[None, :]))
     pivots = tl.full([SIZE], 1.0, dtype=dtype)
     is_done = tl.zeros([SIZE], dtype=tl.int32)
     for j in range(N):
-        A, pivots, is_done = _sweep(A, pivots, is_done, j, row, item)
+        A, pivots, is_done = _gauss_jordan_step(A, pivots, is_done, j, row, item)
     V = A * (scale[:, None] * scale[None, :])
     is_definite = _all(x >= 0.0) & _all(pivots > TOLERANCE)
-    log_terms = _log(own) + _log(pivots) + 2.0 * above.to(tl.float64)
+    log_terms = _log_or_zero(own) + _log_or_zero(pivots) + 2.0 * above.to(tl.float64)
     log_det += tl.sum(log_terms, axis=0)
 
     # Marginals, the expected error, and the loss.
@@ -355,7 +359,7 @@ def evaluate_sets(
         factor = lam / error
     reason = tl.where(is_possible, tl.where(is_definite, 0, 2), 1)
     reason = tl.where(is_wrong, 3, reason)
-    loss, reason, is_active = _judged(loss, reason, HINGE)
+    loss, reason, is_active = _judge_loss(loss, reason, HINGE)
     tl.store(value + set_, loss.to(dtype))
     tl.store(failed + set_, reason.to(tl.uint8))
 

@@ -90,7 +90,7 @@ class Residuals(ABC):
         # Items in the span have entries of rounding, which must not add up.
         column = torch.where(usable, column, 0.0)
         if self._columns.shape[1]:
-            self._columns = _with_room(self._columns, self.count)
+            self._columns = _reserve_row(self._columns, self.count)
             self._columns[:, self.count] = column
         self.residual.addcmul_(column, column, value=-1.0)
         left = torch.where(active[:, None], 0.0, pivot)
@@ -117,7 +117,7 @@ class Residuals(ABC):
         """Return the new column of the factor of ``S``, (B, N)."""
 
 
-def _with_room(kept: Tensor, count: int) -> Tensor:
+def _reserve_row(kept: Tensor, count: int) -> Tensor:
     """Return the kept rows (B, capacity, ...) with room for one more than ``count``."""
     if count < kept.shape[1]:
         return kept
@@ -181,7 +181,7 @@ class FactoredResiduals(Residuals):
         # An item that is not taken must not change later rounds of its set.
         new = torch.nn.functional.normalize(new, dim=1)
         new = torch.where(active[:, None], new, 0.0)
-        self._directions = _with_room(self._directions, self.count)
+        self._directions = _reserve_row(self._directions, self.count)
         self._directions[:, self.count] = new
         if shared:
             along = new @ self._features[0].mT
@@ -190,7 +190,7 @@ class FactoredResiduals(Residuals):
         return along * self._over_length
 
 
-class Room:
+class RemainingBudget:
     """The part of a budget (B,) that each set has left.
 
     Costs (B, N) are positive, ``present`` (B, N) are the items that there are, and
@@ -216,10 +216,10 @@ class Room:
         # Dividing a loss by its cost would favour expensive items.
         costs = self._costs.to(gain.dtype)
         score = torch.where(gain > 0, gain / costs, gain * costs)
-        fits = self._totals(count) <= self._limit[:, None]
+        fits = self._least_totals(count) <= self._limit[:, None]
         return torch.where(fits, score, -torch.inf)
 
-    def _totals(self, count: int) -> Tensor:
+    def _least_totals(self, count: int) -> Tensor:
         """Return the least total cost (B, N) of ``k`` items if one is taken now."""
         spent = self._spent[:, None]
         if self._k is None:
@@ -238,12 +238,12 @@ class Room:
         self._free.scatter_(1, item[:, None], still_free)
 
 
-def choose(
+def choose_items(
     residuals: Residuals,
     rounds: int,
     *,
     above: float = -math.inf,
-    room: Room | None = None,
+    room: RemainingBudget | None = None,
     open_ended: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Take up to ``rounds`` items from every set, the best first.

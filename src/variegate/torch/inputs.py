@@ -12,7 +12,7 @@ from torch import Tensor
 from variegate._validation import check_number
 from variegate.torch import dense, low_rank
 from variegate.torch.ragged import Layout
-from variegate.torch.targets import NOT_DEFINITE, LossSettings, Targets, raise_problem
+from variegate.torch.targets import NOT_DEFINITE, LossSettings, Targets, raise_if_failed
 
 
 @dataclass(frozen=True)
@@ -122,31 +122,31 @@ class Collection:
             for each in self.batches
         ]
         values, failed = ([one[i] for one in found] for i in range(2))
-        return self._per_set(values), self._per_set(failed)
+        return self._concat_per_set(values), self._concat_per_set(failed)
 
     def marginals(self, check: bool | None) -> list[Tensor]:
         """Return ``K_ii`` for each batch; a kernel that is not one raises an error."""
         found = [each.marginals() for each in self.batches]
-        failed = ~self._per_set([definite for _, definite in found]).bool()
-        raise_problem(failed * NOT_DEFINITE, check)
+        failed = ~self._concat_per_set([definite for _, definite in found]).bool()
+        raise_if_failed(failed * NOT_DEFINITE, check)
         return [included for included, _ in found]
 
-    def per_set(self, values: list[Tensor]) -> Tensor:
+    def concat_per_set(self, values: list[Tensor]) -> Tensor:
         """Put numbers of sets, a tensor for each batch, into the form of the input."""
-        return self.without_axis(self._per_set(values))
+        return self.without_axis(self._concat_per_set(values))
 
-    def per_item(self, values: list[Tensor]) -> Tensor:
+    def concat_per_item(self, values: list[Tensor]) -> Tensor:
         """Put numbers of items, a tensor for each batch, into the form of the input."""
         if self.layout is not None:
-            return self.layout.per_item(values)
+            return self.layout.concat_per_item(values)
         return self.without_axis(values[0])
 
     def without_axis(self, values: Tensor) -> Tensor:
         """Return values without the batch axis if one set was given without it."""
         return values[0] if self.is_single else values
 
-    def _per_set(self, values: list[Tensor]) -> Tensor:
-        return values[0] if self.layout is None else self.layout.per_set(values)
+    def _concat_per_set(self, values: list[Tensor]) -> Tensor:
+        return values[0] if self.layout is None else self.layout.concat_per_set(values)
 
 
 def checked_kernels(
@@ -185,16 +185,16 @@ def check_tensors(tensors: Mapping[str, Any], device: torch.device) -> None:
             raise ValueError(f"{name} is on {given.device}, but the kernel on {device}")
 
 
-def _rows(given: Kernels) -> dict[str, Tensor]:
+def _tensors_by_set(given: Kernels) -> dict[str, Tensor]:
     """Return the tensors with a row a set, by their names in ``Kernels``."""
     names = ("log_quality", "mask", "false_positive", "false_negative", "costs")
     values = {name: getattr(given, name) for name in (*names, "subsets")}
     return {name: each for name, each in values.items() if each is not None}
 
 
-def padded(given: Kernels, name: str) -> Collection:
+def collect_padded(given: Kernels, name: str) -> Collection:
     """Give every tensor a batch axis; one without is shared by all sets."""
-    kernel, rows = given.kernel, _rows(given)
+    kernel, rows = given.kernel, _tensors_by_set(given)
     if kernel.ndim not in (2, 3) or not (
         given.is_low_rank or kernel.shape[-1] == kernel.shape[-2]
     ):
@@ -231,12 +231,14 @@ def padded(given: Kernels, name: str) -> Collection:
     return Collection([replace(given, **shared)], is_single=not sizes)
 
 
-def ragged(given: Kernels, offsets: Sequence[int] | Tensor, name: str) -> Collection:
+def collect_ragged(
+    given: Kernels, offsets: Sequence[int] | Tensor, name: str
+) -> Collection:
     """Put sets that lie one after the other into batches of like sizes."""
     if given.mask is not None:
         raise ValueError("with offsets there is no padding, and no mask")
     layout = Layout(offsets, given.device)
-    kernel, rows, n_items = given.kernel, _rows(given), layout.n_items
+    kernel, rows, n_items = given.kernel, _tensors_by_set(given), layout.n_items
     n_axes, n_rows = (2, n_items) if given.is_low_rank else (1, layout.n_pairs)
     if kernel.ndim != n_axes or len(kernel) != n_rows:
         expected = f"({n_rows}, D)" if given.is_low_rank else f"({n_rows},)"

@@ -32,7 +32,7 @@ from variegate.kernels.features import check_n_features
 from variegate.kernels.weighted import WeightedSum
 from variegate.learning.examples import Example
 from variegate.learning.factors import Factors, is_low_rank, low_rank_factors
-from variegate.learning.objective import impossible_item
+from variegate.learning.objective import impossible_item_error
 from variegate.torch import similarities
 from variegate.torch.batches import ExampleBatch
 from variegate.torch.inputs import Kernels
@@ -51,7 +51,7 @@ _PIECE = 16_384
 def check_kernel(kernel: Kernel) -> None:
     """Refuse a kernel that has no form for a device."""
     if isinstance(kernel, Mixture):
-        for part in kernel._learned().values():
+        for part in kernel._learned_kernels().values():
             check_kernel(part)
         return
     own = type(kernel)
@@ -68,7 +68,7 @@ def check_kernel(kernel: Kernel) -> None:
         )
 
 
-def low_rank_of(kernel: Kernel, example: Example) -> Factors | int | None:
+def low_rank_form(kernel: Kernel, example: Example) -> Factors | int | None:
     """Return the factors or the number of kinds of a similarity of low rank."""
     n_items = len(example.ground_set)
     if type(kernel) is Kinds and is_low_rank(kernel.embedding_size, n_items):
@@ -77,7 +77,7 @@ def low_rank_of(kernel: Kernel, example: Example) -> Factors | int | None:
         return low_rank_factors(kernel, example.ground_set)
 
 
-def kernel_of(
+def prepare_kernel(
     kernel: Kernel,
     batch: ExampleBatch,
     low_rank: Sequence[Factors] | int | None,
@@ -85,15 +85,15 @@ def kernel_of(
 ) -> KernelOf:
     """Prepare the kernel of a batch, for its parameters.
 
-    ``low_rank`` are the results of :func:`low_rank_of`, all with the same columns.
+    ``low_rank`` are the results of :func:`low_rank_form`, all with the same columns.
     """
     if low_rank is None:
         similarity = _similarity(kernel, batch)
         return lambda parameters: Kernels(similarity(parameters), jitter=jitter)
     if not isinstance(low_rank, int):
-        return _factored(batch, low_rank, jitter, learned=kernel.domain.size > 0)
+        return _factored_kernel(batch, low_rank, jitter, learned=kernel.domain.size > 0)
     assert isinstance(kernel, Kinds)
-    items, parts = _kinds(kernel, batch)
+    items, parts = _prepare_kinds(kernel, batch)
 
     def by_features(added: Tensor) -> Kernels:
         # S = (1 - ε) φ φᵀ + ε I, and its diagonal is one: the ridge, with the jitter,
@@ -109,17 +109,19 @@ def kernel_of(
 def _similarity(kernel: Kernel, batch: ExampleBatch) -> SimilarityOf:
     """Prepare the similarity of a batch, for the parameters of its kernel."""
     if isinstance(kernel, FixedKernel):
-        return _fixed(kernel, batch)
+        return _fixed_similarity(kernel, batch)
     if isinstance(kernel, Mixture):
-        return _mixture(kernel, batch)
+        return _mixture_similarity(kernel, batch)
     if isinstance(kernel, WeightedSum):
-        return _weighted(_base_matrices(kernel, batch), kernel.n_weights, batch)
+        return _weighted_similarity(
+            _base_matrices(kernel, batch), kernel.n_weights, batch
+        )
     if isinstance(kernel, Kinds):
-        items, parts = _kinds(kernel, batch)
+        items, parts = _prepare_kinds(kernel, batch)
         return lambda added: similarities.kinds(items, *parts(added))
     assert isinstance(kernel, Metric)
-    start = _sent(kernel.start(), batch)
-    items = _checked(batch, kernel.block, start.shape[1])
+    start = _to_device(kernel.start(), batch)
+    items = _checked_features(batch, kernel.block, start.shape[1])
     items = items - items.mean(dim=1, keepdim=True)  # distances keep their digits
     return lambda added: similarities.metric(items, start + added.view_as(start))
 
@@ -153,18 +155,18 @@ def weighted_sum(weights: Tensor, rows: Tensor) -> Tensor:
     return total
 
 
-def _fixed(kernel: FixedKernel, batch: ExampleBatch) -> SimilarityOf:
+def _fixed_similarity(kernel: FixedKernel, batch: ExampleBatch) -> SimilarityOf:
     S = _fixed_matrix(kernel, batch)
     _check_finite(S[None], batch)
     own = S.diagonal(dim1=1, dim2=2)
     impossible = (batch.targets.indicator & (own <= 0.0)).nonzero()
     if len(impossible):
         number, item = impossible[0].tolist()
-        raise impossible_item(batch.examples[number].position, item)
+        raise impossible_item_error(batch.examples[number].position, item)
     return lambda _: S
 
 
-def _weighted(
+def _weighted_similarity(
     matrices: Iterator[Tensor], n_matrices: int, batch: ExampleBatch
 ) -> SimilarityOf:
     """Return the sum of fixed similarities with learned weights."""
@@ -192,8 +194,8 @@ def _check_finite(S: Tensor, batch: ExampleBatch) -> None:
 def _base_matrices(kernel: WeightedSum, batch: ExampleBatch) -> Iterator[Tensor]:
     """Yield the similarities that a kernel sums, in the order of their weights."""
     if type(kernel) is MultipleKernel and kernel.approximation is None:
-        ladders = kernel._settled()
-        features = [_plain(batch, block) for block in ladders]
+        ladders = kernel._fitted_bandwidths()
+        features = [_dense_features(batch, block) for block in ladders]
         plain = [items for items in features if items is not None]
         if len(plain) == len(ladders):
             for items, ladder in zip(plain, ladders.values(), strict=True):
@@ -201,12 +203,14 @@ def _base_matrices(kernel: WeightedSum, batch: ExampleBatch) -> Iterator[Tensor]
                 yield from similarities.gaussians(items, bandwidths, kernel.anchored)
             yield from map(similarities.linear, plain if kernel.linear else ())
             return
-    each = _by_set(kernel.matrices, batch)
+    each = _call_for_each_set(kernel.matrices, batch)
     for place in range(kernel.n_weights):
         yield batch.matrices([matrices[place] for matrices in each])
 
 
-def _by_set(function: Callable[[GroundSet], Any], batch: ExampleBatch) -> list[Any]:
+def _call_for_each_set(
+    function: Callable[[GroundSet], Any], batch: ExampleBatch
+) -> list[Any]:
     """Call a function with every ground set; errors name its position."""
     found = []
     for example in batch.examples:
@@ -218,18 +222,18 @@ def _by_set(function: Callable[[GroundSet], Any], batch: ExampleBatch) -> list[A
 def _fixed_matrix(kernel: FixedKernel, batch: ExampleBatch) -> Tensor:
     """Return a fixed similarity, made on the device if it is one of the library's."""
     if type(kernel) is Linear:
-        items = _plain(batch, kernel.block)
+        items = _dense_features(batch, kernel.block)
         if items is not None:
             return similarities.linear(items, kernel.normalize)
     elif type(kernel) is Gaussian and kernel.approximation is None:
-        items = _plain(batch, kernel.block)
+        items = _dense_features(batch, kernel.block)
         if items is not None:
             bandwidths = [kernel.bandwidth]
             return next(similarities.gaussians(items, bandwidths, kernel.anchored))
-    return batch.matrices(_by_set(kernel.prepare, batch))
+    return batch.matrices(_call_for_each_set(kernel.prepare, batch))
 
 
-def _plain(batch: ExampleBatch, block: str | None) -> Tensor | None:
+def _dense_features(batch: ExampleBatch, block: str | None) -> Tensor | None:
     """Return features (B, N, p) if they are dense and equally wide."""
     given = batch.block(block)
     is_plain = all(isinstance(features, np.ndarray) for features in given)
@@ -241,14 +245,14 @@ def _plain(batch: ExampleBatch, block: str | None) -> Tensor | None:
 # Learned features -----------------------------------------------------------------
 
 
-def _kinds(
+def _prepare_kinds(
     kernel: Kinds, batch: ExampleBatch
 ) -> tuple[Tensor, Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]]:
     """Return the items' features, and a function to ``W``, ``b`` and ``ε``."""
     start = kernel.weights(np.zeros(kernel.domain.size))
-    weight, bias = (_sent(part, batch) for part in start)
-    center = _sent(kernel.center_, batch)
-    items = _checked(batch, kernel.block, len(center))
+    weight, bias = (_to_device(part, batch) for part in start)
+    center = _to_device(kernel.center_, batch)
+    items = _checked_features(batch, kernel.block, len(center))
     log_odds = log(kernel.epsilon / (1.0 - kernel.epsilon))
 
     def parts(added: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -259,7 +263,9 @@ def _kinds(
     return similarities.unit_rows(items - center), parts
 
 
-def _checked(batch: ExampleBatch, block: str | None, n_features: int) -> Tensor:
+def _checked_features(
+    batch: ExampleBatch, block: str | None, n_features: int
+) -> Tensor:
     """Return features, as many as the kernel was fitted with."""
     given = batch.block(block)
     for example, features in zip(batch.examples, given, strict=True):
@@ -269,11 +275,11 @@ def _checked(batch: ExampleBatch, block: str | None, n_features: int) -> Tensor:
     return batch.features(given)
 
 
-def _sent(array: FloatArray, batch: ExampleBatch) -> Tensor:
+def _to_device(array: FloatArray, batch: ExampleBatch) -> Tensor:
     return torch.from_numpy(np.array(array)).to(batch.device)
 
 
-def _factored(
+def _factored_kernel(
     batch: ExampleBatch, factors: Sequence[Factors], jitter: float, *, learned: bool
 ) -> KernelOf:
     """Prepare the kernel of fixed factors, whose weights may be learned."""
@@ -283,7 +289,7 @@ def _factored(
         own = each.squared[example.members]
         impossible = example.members[(own <= 0.0).all(axis=1)]
         if len(impossible):
-            raise impossible_item(example.position, impossible[0])
+            raise impossible_item_error(example.position, impossible[0])
 
     def kernel(weights: Tensor) -> Kernels:
         F = columns
@@ -296,16 +302,17 @@ def _factored(
     return kernel
 
 
-def _mixture(kernel: Mixture, batch: ExampleBatch) -> SimilarityOf:
-    parts = kernel._parts()
-    fixed = [parts[place] for place in kernel._fixed()]
-    places = torch.from_numpy(kernel._fixed()).to(batch.device)
+def _mixture_similarity(kernel: Mixture, batch: ExampleBatch) -> SimilarityOf:
+    parts = kernel._current_kernels()
+    fixed = [parts[place] for place in kernel._fixed_places()]
+    places = torch.from_numpy(kernel._fixed_places()).to(batch.device)
     learned = {
-        place: _similarity(part, batch) for place, part in kernel._learned().items()
+        place: _similarity(part, batch)
+        for place, part in kernel._learned_kernels().items()
     }
     sizes = [parts[place].domain.size for place in learned]
     matrices = (_fixed_matrix(part, batch) for part in fixed)
-    of_fixed = _weighted(matrices, len(fixed), batch) if fixed else None
+    of_fixed = _weighted_similarity(matrices, len(fixed), batch) if fixed else None
 
     def similarity(parameters: Tensor) -> Tensor:
         weights, *own = parameters.split([len(parts), *sizes])

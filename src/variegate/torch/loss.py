@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from variegate._validation import check_choice, check_flag, check_number
 from variegate.torch.ensembles import LEnsembles
-from variegate.torch.targets import raise_problem
+from variegate.torch.targets import raise_if_failed
 
 REDUCTIONS = ("none", "sum", "mean")
 
@@ -110,7 +110,7 @@ class LargeMarginLoss(nn.Module):
             Costs of wrongly choosing and of missing each item, in place of 1 and
             ``omega``.
         """
-        self._raise_arrived(wait=False)
+        self._raise_received(wait=False)
         collection = ensembles.collection(
             targets,
             "targets",
@@ -119,25 +119,25 @@ class LargeMarginLoss(nn.Module):
         )
         value, failed = collection.losses(self.lam, self.hinge, self.omega)
         self._calls += 1
-        raise_problem(failed, self.checks)
+        raise_if_failed(failed, self.checks)
         if self.checks is None and failed.device.type != "cpu":
-            self._send(failed)
+            self._send_failures(failed)
         if self.reduction == "none":
             return collection.without_axis(value)
         return value.sum() if self.reduction == "sum" else value.mean()
 
     def check(self) -> None:
         """Wait for all losses so far, and refuse a set without one."""
-        self._raise_arrived(wait=True)
+        self._raise_received(wait=True)
 
-    def _send(self, failed: Tensor) -> None:
+    def _send_failures(self, failed: Tensor) -> None:
         flags = torch.empty(failed.shape, dtype=failed.dtype, pin_memory=True)
         flags.copy_(failed, non_blocking=True)
         arrived = torch.cuda.Event()
         arrived.record(torch.cuda.current_stream(failed.device))
         self._late.append((self._calls, flags, arrived))
 
-    def _raise_arrived(self, *, wait: bool) -> None:
+    def _raise_received(self, *, wait: bool) -> None:
         while self._late:
             call, flags, arrived = self._late[0]
             if wait:
@@ -145,7 +145,7 @@ class LargeMarginLoss(nn.Module):
             elif not arrived.query():
                 return
             self._late.popleft()
-            raise_problem(flags, prefix=f"call {call}, ")
+            raise_if_failed(flags, prefix=f"call {call}, ")
 
     def __getstate__(self) -> dict[str, Any]:
         # Flags on their way stay with the original when the module is copied.

@@ -34,12 +34,12 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from variegate.torch.dense import TargetInverse, factor
+from variegate.torch.dense import TargetInverse, factor_cholesky
 from variegate.torch.targets import (
     LossEvaluation,
     LossSettings,
     Targets,
-    closed_form,
+    apply_closed_form,
     evaluate_loss,
 )
 
@@ -62,7 +62,7 @@ def loss(
     def evaluate(_: bool) -> LossEvaluation:
         features = _without_padding(F, targets.mask)
         resolvent = DualResolvent(features, log_quality, targets.mask, jitter)
-        F_y = _rows(features, members)
+        F_y = _member_rows(features, members)
         target = TargetInverse(F_y @ F_y.mT, targets, settings)
         marginals = partial(resolvent.marginals, features)
         value, W, active, failed = evaluate_loss(
@@ -77,7 +77,7 @@ def loss(
             in_F, *others = resolvent.gradients(
                 features, W, scale, targets.indicator, own
             )
-            rows = (target.inverse @ _rows(features, members)) * -2.0
+            rows = (target.inverse @ _member_rows(features, members)) * -2.0
             rows = (rows * scale[:, :, None]).masked_fill_(~active[:, None, None], 0.0)
             in_F.scatter_add_(1, members[:, :, None].expand_as(rows), rows)
             return in_F, *others
@@ -85,7 +85,7 @@ def loss(
         return LossEvaluation(value, failed, (F,), pull_back)
 
     ridge = jitter if isinstance(jitter, Tensor) else None
-    return closed_form(evaluate, F, log_quality, ridge)
+    return apply_closed_form(evaluate, F, log_quality, ridge)
 
 
 def marginals(
@@ -107,7 +107,7 @@ def marginals(
         included = included.masked_fill(failed, torch.nan)
         return LossEvaluation(included, resolvent.definite, (F,), pull_back)
 
-    return closed_form(evaluate, F, log_quality)
+    return apply_closed_form(evaluate, F, log_quality)
 
 
 def _without_padding(F: Tensor, mask: Tensor | None) -> Tensor:
@@ -115,7 +115,7 @@ def _without_padding(F: Tensor, mask: Tensor | None) -> Tensor:
     return F if mask is None else F.masked_fill(~mask[:, :, None], 0.0)
 
 
-def _rows(F: Tensor, members: Tensor) -> Tensor:
+def _member_rows(F: Tensor, members: Tensor) -> Tensor:
     """Return the rows (B, k, D) of members (B, k)."""
     return F.gather(1, members[:, :, None].expand(*members.shape, F.shape[-1]))
 
@@ -149,7 +149,7 @@ class DualResolvent:
         #: (B, N): ``ε p² s / E``, the part of ``K_ii`` that comes from the ridge
         self.ridge = ridge / E
         #: double (B, D, D): ``A = root rootᵀ``
-        self.root, log_det = _root(_gram(F, self.share))
+        self.root, log_det = _inverse_root(_weighted_gram(F, self.share))
         # Where the quality is at most one, c = 1 and small ridges keep their digits.
         log_E = torch.where(above > 0.0, torch.log(E) + 2.0 * above, torch.log1p(ridge))
         #: double (B,): ``log det(L + I)``
@@ -216,7 +216,11 @@ class DualResolvent:
         g = torch.zeros_like(self.share)
         if W is not None:
             factor = of_log_det + self.kept * W
-            Q = (A @ _gram(F, self.share * self.kept * W) @ A).neg_().to(F.dtype)
+            Q = (
+                (A @ _weighted_gram(F, self.share * self.kept * W) @ A)
+                .neg_()
+                .to(F.dtype)
+            )
         A = A.to(F.dtype)
         for sets, rows in _chunks(F):
             part, out = F[sets, rows], in_F[sets, rows]
@@ -246,7 +250,7 @@ def _chunks(F: Tensor) -> Iterator[tuple[slice, slice]]:
             yield slice(position, position + 1), slice(start, start + n_rows)
 
 
-def _gram(F: Tensor, weight: Tensor) -> Tensor:
+def _weighted_gram(F: Tensor, weight: Tensor) -> Tensor:
     """Return ``Fᵀ weight F`` (B, D, D) in double precision."""
     n_sets, _, D = F.shape
     total = torch.zeros(n_sets, D, D, dtype=torch.float64, device=F.device)
@@ -269,10 +273,10 @@ def _summed_products(left: Tensor, right: Tensor) -> Tensor:
     return parts.sum(dim=0, dtype=torch.float64) + left[cut:].mT @ right[cut:]
 
 
-def _root(gamma: Tensor) -> tuple[Tensor, Tensor]:
+def _inverse_root(gamma: Tensor) -> tuple[Tensor, Tensor]:
     """Return a root of ``(I + Γ)⁻¹``, and ``log det(I + Γ)``, NaN where it has none."""
     gamma.diagonal(dim1=-2, dim2=-1).add_(1.0)
-    log_det, definite = factor(gamma, 0.0)
+    log_det, definite = factor_cholesky(gamma, 0.0)
     root = torch.zeros_like(gamma)
     root.diagonal(dim1=-2, dim2=-1).fill_(1.0)
     if gamma.numel():

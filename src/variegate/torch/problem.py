@@ -23,7 +23,11 @@ from variegate.learning.examples import Example
 from variegate.learning.factors import Factors
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.parameters import InfeasibleError, ParameterSpace
-from variegate.learning.problem import LearningProblem, not_definite, zero_probability
+from variegate.learning.problem import (
+    LearningProblem,
+    not_definite_error,
+    zero_probability_error,
+)
 from variegate.learning.quality import FeatureCoordinates, FeatureMoments
 from variegate.linalg.limits import FEWEST_FACTORED, MAX_MATRIX
 from variegate.torch.batches import ExampleBatch, size_groups
@@ -31,8 +35,8 @@ from variegate.torch.inputs import Kernels
 from variegate.torch.kernel_similarities import (
     KernelOf,
     check_kernel,
-    kernel_of,
-    low_rank_of,
+    low_rank_form,
+    prepare_kernel,
     weighted_sum,
 )
 from variegate.torch.targets import NOT_DEFINITE, ZERO_PROBABILITY
@@ -61,7 +65,7 @@ class Stack:
         rows = np.concatenate([each.ground_set.quality for each in batch.examples])
         self.quality = batch.features([rows - center]).flatten(0, 1).T.contiguous()
 
-    def process(self, at: Point) -> Kernels:
+    def build_kernels(self, at: Point) -> Kernels:
         """Return the kernels of the ground sets, log-qualities included."""
         u = weighted_sum(at.theta, self.quality) + at.intercept.sum()
         kernels, mask = self.kernel(at.kernel), self.batch.targets.mask
@@ -93,10 +97,10 @@ class DeviceProblem(LearningProblem):
             coordinates = FeatureMoments.of(ground_sets).coordinates(fit_intercept)
         super().__init__(kernel, loss, len(examples), coordinates, **options)
         self._stacks: list[Stack] = []
-        with _named_memory_errors(device):
-            for places, low_rank in _together(examples, kernel, device):
+        with _explain_memory_errors(device):
+            for places, low_rank in _evaluation_groups(examples, kernel, device):
                 batch = ExampleBatch([examples[i] for i in places], device)
-                similarity = kernel_of(kernel, batch, low_rank, self.jitter)
+                similarity = prepare_kernel(kernel, batch, low_rank, self.jitter)
                 self._stacks.append(Stack(batch, similarity, coordinates.center))
 
     def value_and_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
@@ -104,9 +108,9 @@ class DeviceProblem(LearningProblem):
         at = Point(flat, self.space, self.device, learned=True)
         head = torch.zeros(2, dtype=torch.float64, device=self.device)
         failures = []
-        with _named_memory_errors(self.device):
+        with _explain_memory_errors(self.device):
             for stack in self._stacks:
-                value, failed = stack.process(at).losses(
+                value, failed = stack.build_kernels(at).losses(
                     stack.batch.targets, self.loss.lam, self.loss.hinge
                 )
                 total = value.sum()
@@ -117,18 +121,20 @@ class DeviceProblem(LearningProblem):
         # The one place that waits for the device.
         found = torch.cat([head, at.flat.grad]).cpu().numpy()
         if found[1]:
-            raise self._infeasible(failures)
-        return self.penalized(flat, float(found[0]), found[2:].copy())
+            raise self._infeasible_error(failures)
+        return self.add_penalty(flat, float(found[0]), found[2:].copy())
 
     def expected_f(self, flat: FloatArray) -> float:
         """Return the mean of the expected F-scores, as ``TrainingProblem`` does."""
         at = Point(flat, self.space, self.device, learned=False)
-        found = [stack.batch.expected_f(stack.process(at)) for stack in self._stacks]
+        found = [
+            stack.batch.expected_f(stack.build_kernels(at)) for stack in self._stacks
+        ]
         if not all(bool(definite.all()) for _, definite in found):
-            raise self._infeasible([~one * NOT_DEFINITE for _, one in found])
+            raise self._infeasible_error([~one * NOT_DEFINITE for _, one in found])
         return float(sum(score.sum() for score, _ in found)) / self.n_sets
 
-    def _infeasible(self, failures: Sequence[Tensor]) -> InfeasibleError:
+    def _infeasible_error(self, failures: Sequence[Tensor]) -> InfeasibleError:
         """Return the error for the first ground set that failed."""
         found = [
             (stack.batch.examples[number].position, int(failed[number]))
@@ -136,12 +142,14 @@ class DeviceProblem(LearningProblem):
             for number in failed.nonzero().flatten().tolist()
         ]
         position, reason = min(found)
-        error = zero_probability if reason == ZERO_PROBABILITY else not_definite
+        error = (
+            zero_probability_error if reason == ZERO_PROBABILITY else not_definite_error
+        )
         return error(position, self.jitter)
 
 
 @contextmanager
-def _named_memory_errors(device: str) -> Iterator[None]:
+def _explain_memory_errors(device: str) -> Iterator[None]:
     """Raise a MemoryError with a remedy where a device has too little memory."""
     try:
         yield
@@ -153,7 +161,7 @@ def _named_memory_errors(device: str) -> Iterator[None]:
         ) from error
 
 
-def _together(
+def _evaluation_groups(
     examples: Sequence[Example], kernel: Kernel, device: str
 ) -> Iterator[tuple[IntArray, Sequence[Factors] | int | None]]:
     """Yield places of examples to be evaluated together, and their low-rank forms.
@@ -164,7 +172,7 @@ def _together(
     dense = np.ones(len(sizes), dtype=bool)
     by_columns: dict[Any, dict[int, Factors | int]] = defaultdict(dict)
     for place in np.flatnonzero(sizes >= FEWEST_FACTORED).tolist():
-        form = low_rank_of(kernel, examples[place])
+        form = low_rank_form(kernel, examples[place])
         if form is not None:
             dense[place] = False
             columns = form if isinstance(form, int) else tuple(form.owner.tolist())

@@ -23,17 +23,20 @@ class SizeGroup(NamedTuple):
 
     def items(self, values: Tensor) -> Tensor:
         """Return values (total, ...) of items as (b, width, ...)."""
-        return _taken(values, self.index)
+        return _take_rows(values, self.index)
 
     def pairs(self, values: Tensor) -> Tensor:
         """Return entries (total,) of matrices as (b, width, width)."""
         item = torch.arange(self.index.shape[1], device=values.device)
         entry = item[:, None] * self.sizes[:, None, None] + item
-        return _taken(values, self.pair_starts[:, None, None] + entry)
+        return _take_rows(values, self.pair_starts[:, None, None] + entry)
 
 
-def _taken(values: Tensor, index: Tensor) -> Tensor:
-    """Take rows; for padding, the rows that come next, so that none is taken often."""
+def _take_rows(values: Tensor, index: Tensor) -> Tensor:
+    """Take rows ``index`` of ``values``; padding takes the rows that come next.
+
+    So no row is taken often, which would slow the gradient down.
+    """
     rows = values.index_select(0, index.reshape(-1).clamp(max=len(values) - 1))
     return rows.view(*index.shape, *values.shape[1:])
 
@@ -69,14 +72,14 @@ class Layout:
             index = start[:, None] + item
             self.groups.append(SizeGroup(position, size, index, pair_start, mask))
 
-    def per_set(self, values: list[Tensor]) -> Tensor:
+    def concat_per_set(self, values: list[Tensor]) -> Tensor:
         """Put values (b,) of the sets of each group into the order of the sets."""
         if not values:
             return torch.zeros(0, device=self.device)
         places = torch.cat([group.positions for group in self.groups])
         return torch.cat(values).index_select(0, places.argsort())
 
-    def per_item(self, values: list[Tensor]) -> Tensor:
+    def concat_per_item(self, values: list[Tensor]) -> Tensor:
         """Put values (b, width) of the items of each group one after the other."""
         if not values:
             return torch.zeros(0, device=self.device)

@@ -38,7 +38,7 @@ import torch
 from torch import Generator, Tensor
 from torch.nn.functional import normalize, pad
 
-from variegate.torch.greedy import Residuals, choose
+from variegate.torch.greedy import Residuals, choose_items
 
 #: A pivot of ``L`` below this adds less than rounding to any probability.
 _NO_PART = math.log(1e-20)
@@ -72,14 +72,16 @@ class ElementaryMixture(NamedTuple):
     vectors: Tensor  # (B, M, N): orthonormal rows, zero where ``kept`` is
 
 
-def roots_of(residuals: Residuals, rounds: int, k: int | None) -> tuple[Tensor, Tensor]:
+def marginal_roots(
+    residuals: Residuals, rounds: int, k: int | None
+) -> tuple[Tensor, Tensor]:
     """Return roots ``Q`` (B, R, N) of marginal kernels, ``K = QᵀQ``, and ranks (B,).
 
     ``residuals`` are in double precision, keep their columns, and are advanced;
     ``rounds`` is the largest rank.  For ``k`` items ``L`` is multiplied by a number.
     """
     above = _NO_PART if k is None else -torch.inf
-    _, gains = choose(residuals, rounds, above=above, open_ended=True)
+    _, gains = choose_items(residuals, rounds, above=above, open_ended=True)
     there = gains > -torch.inf
     rank = there.sum(dim=1)
     gains, there = gains[:, : int(rank.max())], there[:, : int(rank.max())]
@@ -99,7 +101,7 @@ def roots_of(residuals: Residuals, rounds: int, k: int | None) -> tuple[Tensor, 
     return torch.linalg.solve_triangular(T, C, upper=False), rank
 
 
-def mixture_of(Q: Tensor) -> ElementaryMixture:
+def elementary_mixture(Q: Tensor) -> ElementaryMixture:
     """Return processes with ``K = QᵀQ`` as mixtures of elementary processes."""
     kept, W = torch.linalg.eigh(torch.bmm(Q, Q.mT))
     kept = kept.clamp(0.0, 1.0)
@@ -146,14 +148,14 @@ def draw(
     sets = max(1, at_once // samples)
     drawn = []
     for kept, vectors in zip(*(part.split(sets) for part in mixture), strict=True):
-        toss = _coins(kept, k, generator)
+        toss = _keep_sampler(kept, k, generator)
         counts = [min(samples, n_samples - i) for i in range(0, n_samples, samples)]
         row = [sample_elementary(vectors, toss(n), generator) for n in counts]
-        drawn.append(_joined(row, dim=1))
-    return _joined(drawn, dim=0)
+        drawn.append(_concat_padded(row, dim=1))
+    return _concat_padded(drawn, dim=0)
 
 
-def _coins(
+def _keep_sampler(
     kept: Tensor, k: int | None, generator: Generator | None
 ) -> Callable[[int], Tensor]:
     """Return a function that draws which vectors a number of samples keep."""
@@ -170,7 +172,7 @@ def _coins(
     return lambda n_samples: choose_eigenvectors(probabilities, n_samples, generator)
 
 
-def _joined(parts: list[Tensor], dim: int) -> Tensor:
+def _concat_padded(parts: list[Tensor], dim: int) -> Tensor:
     """Put parts together, filled up to the largest size with -1."""
     largest = max(part.shape[2] for part in parts)
     parts = [pad(part, (0, largest - part.shape[2]), value=-1) for part in parts]
@@ -213,11 +215,11 @@ def choose_eigenvectors(
     return kept.permute(1, 2, 0)
 
 
-def draw_in_turn(K: Tensor, n_samples: int, generator: Generator | None) -> Tensor:
+def draw_sequentially(K: Tensor, n_samples: int, generator: Generator | None) -> Tensor:
     """Draw subsets as :func:`draw` does, by marginal kernels ``K`` (B, N, N)."""
     entries = _COINS[K.device.type]
     at_once = max(1, entries // max(n_samples * K.shape[1] ** 2, 1))
-    parts = [_eliminate(part, n_samples, generator) for part in K.split(at_once)]
+    parts = [_decide_items(part, n_samples, generator) for part in K.split(at_once)]
     chosen = torch.cat(parts)
     numbers = torch.arange(chosen.shape[2], device=K.device)
     items = _ascending(torch.where(chosen, numbers, -1), chosen.shape[2])
@@ -230,7 +232,7 @@ def _ascending(items: Tensor, n_items: int) -> Tensor:
     return torch.where(items == n_items, -1, items)
 
 
-def _eliminate(K: Tensor, n_samples: int, generator: Generator | None) -> Tensor:
+def _decide_items(K: Tensor, n_samples: int, generator: Generator | None) -> Tensor:
     """Decide about one item of all samples after another."""
     n_sets, n_items, _ = K.shape
     total = n_sets * n_samples
@@ -304,7 +306,7 @@ def sample_elementary(
             basis=vectors.new_zeros(len(which), k + 1, k),
             items=torch.full((len(which), k + 1), -1, device=which.device),
         )
-        for done in _draw(block, padded, generator):
+        for done in _draw_until_complete(block, padded, generator):
             items[done.number, :k] = done.items[:, :k]
         order = order[len(which) :]
     return _ascending(items, n_items).view(n_sets, n_samples, largest)
@@ -321,7 +323,7 @@ def _rows_kept(kept: Tensor, largest: int) -> Tensor:
     return rows.flatten(0, 1)
 
 
-def _draw(
+def _draw_until_complete(
     samples: _Samples, vectors: Tensor, generator: Generator | None
 ) -> list[_Samples]:
     """Draw until all samples have their size; return them in parts."""
@@ -336,11 +338,11 @@ def _draw(
                 return finished
         left = max(k - rounds, 1)
         n_proposals = min(max(2 * k // left, _FEWEST_PROPOSALS), _MOST_PROPOSALS)
-        _add_one(samples, vectors, n_proposals, min(rounds, k), generator)
+        _add_proposed_items(samples, vectors, n_proposals, min(rounds, k), generator)
         rounds += 1
 
 
-def _add_one(
+def _add_proposed_items(
     samples: _Samples,
     vectors: Tensor,
     n_proposals: int,

@@ -123,7 +123,7 @@ class _Similarity(nn.Module):
     @abstractmethod
     def _gram(self, items: Tensor) -> Tensor: ...
 
-    def _with(self, **values: Any) -> Self:
+    def _fill(self, **values: Any) -> Self:
         """Fill parameters and buffers, in double precision."""
         double = {k: torch.as_tensor(v, dtype=torch.float64) for k, v in values.items()}
         self.double().load_state_dict(double, strict=False)
@@ -235,15 +235,15 @@ class GaussianSimilarity(_Similarity):
             )
         if isinstance(kernel, Gaussian):
             kernel.check()
-            return cls([kernel.bandwidth], False, kernel.anchored, encoder)._with()
-        ladders = kernel._settled()
+            return cls([kernel.bandwidth], False, kernel.anchored, encoder)._fill()
+        ladders = kernel._fitted_bandwidths()
         if len(ladders) != 1:
             raise ValueError(
                 f"the kernel reads the blocks {list(ladders)}: make a module for each"
             )
         (bandwidths,) = ladders.values()
         made = cls(bandwidths.tolist(), bool(kernel.linear), kernel.anchored, encoder)
-        return made._with(roots=_parameters_of(kernel, parameters).sqrt())
+        return made._fill(roots=_parameters_of(kernel, parameters).sqrt())
 
     @property
     def weights(self) -> Tensor:
@@ -324,7 +324,7 @@ class KindsSimilarity(_Similarity):
         n_kinds, n_features = weight.shape
         new = cls(n_features, n_kinds, kernel.sharpness, kernel.epsilon, encoder)
         odds = log(kernel.epsilon / (1.0 - kernel.epsilon)) + float(given[-1])
-        return new._with(center=kernel.center_, weight=weight, bias=bias, log_odds=odds)
+        return new._fill(center=kernel.center_, weight=weight, bias=bias, log_odds=odds)
 
     def _gram(self, items: Tensor) -> Tensor:
         items = unit_rows(items - self.center)
@@ -369,13 +369,10 @@ class MetricSimilarity(_Similarity):
     def from_kernel(
         cls, kernel: Metric, parameters: Any = None, encoder: nn.Module | None = None
     ) -> Self:
-        """Return the similarity of a fitted :class:`variegate.Metric`.
-
-        Parameters as for :class:`KindsSimilarity`.
-        """
+        """Return a fitted :class:`variegate.Metric` at ``parameters``, as a module."""
         _check_kernel(kernel, Metric)
         weight = kernel.weights(_parameters_of(kernel, parameters).numpy())
-        return cls(weight.shape[1], len(weight), encoder)._with(weight=weight)
+        return cls(weight.shape[1], len(weight), encoder)._fill(weight=weight)
 
     def _gram(self, items: Tensor) -> Tensor:
         return metric(items, self.weight)

@@ -77,15 +77,15 @@ class Targets:
     @property
     def indicator(self) -> Tensor:
         """Which items (B, N) are wanted; False at padding."""
-        return self._marks[1]
+        return self._resolved_subsets[1]
 
     @property
-    def wrong(self) -> Tensor:
+    def is_invalid(self) -> Tensor:
         """Whether a subset (B,) names an item twice, or one that is not there."""
-        return self._marks[2]
+        return self._resolved_subsets[2]
 
     @cached_property
-    def _marks(self) -> tuple[Tensor | None, Tensor, Tensor]:
+    def _resolved_subsets(self) -> tuple[Tensor | None, Tensor, Tensor]:
         """Item numbers, if they were given, with -1 for all that are not in range."""
         numbers = None
         if self.subsets.dtype == torch.bool:
@@ -115,7 +115,7 @@ class Targets:
 
     @cached_property
     def _places(self) -> tuple[Tensor, Tensor]:
-        numbers, indicator, _ = self._marks
+        numbers, indicator, _ = self._resolved_subsets
         if numbers is not None:
             return numbers.clamp(min=0), numbers >= 0
         sizes = indicator.sum(dim=1)
@@ -156,7 +156,9 @@ def indicator_of(numbers: Tensor, n_items: int) -> Tensor:
     return marks.scatter_(-1, column, True)[..., :n_items]
 
 
-def raise_problem(failed: Tensor, check: bool | None = True, prefix: str = "") -> None:
+def raise_if_failed(
+    failed: Tensor, check: bool | None = True, prefix: str = ""
+) -> None:
     """Raise an error that names the first set that failed, if one did.
 
     ``check`` tells whether to look, by default where nothing waits.
@@ -197,7 +199,7 @@ def evaluate_loss(
         W = (settings.lam / error)[:, None].to(included.dtype) * targets.signs
     failed = (~resolvent.definite).to(torch.uint8) * NOT_DEFINITE
     failed.masked_fill_(~target.definite, ZERO_PROBABILITY)
-    failed.masked_fill_(targets.wrong, WRONG_TARGET)
+    failed.masked_fill_(targets.is_invalid, WRONG_TARGET)
     failed.masked_fill_(torch.isposinf(value) & (failed == 0), ZERO_PROBABILITY)
     failed.masked_fill_(~torch.isfinite(value) & (failed == 0), NOT_DEFINITE)
     active = failed == 0
@@ -222,7 +224,7 @@ class LossEvaluation(NamedTuple):
     pull_back: Callable[..., tuple[Tensor | None, ...]]
 
 
-def closed_form(
+def apply_closed_form(
     evaluate: Callable[[bool], LossEvaluation], *inputs: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     """Return the value and the flags of an evaluation, differentiable in ``inputs``.
@@ -238,7 +240,7 @@ class _ClosedForm(torch.autograd.Function):
     def forward(
         ctx: Any, evaluate: Callable[[bool], LossEvaluation], *inputs: Tensor
     ) -> tuple[Tensor, Tensor]:
-        with exact(inputs[0]):
+        with full_precision(inputs[0]):
             value, flags, saved, pull_back = evaluate(any(ctx.needs_input_grad))
         if any(ctx.needs_input_grad):
             ctx.save_for_backward(*saved)
@@ -254,14 +256,14 @@ class _ClosedForm(torch.autograd.Function):
                 "this gradient is a closed form that cannot be differentiated again: "
                 "ask for it without create_graph=True"
             )
-        with exact(slope):
+        with full_precision(slope):
             found = ctx.pull_back(slope, *ctx.saved_tensors)
         needed = ctx.needs_input_grad[1:]
         return None, *(g if n else None for g, n in zip(found, needed, strict=True))
 
 
 @contextmanager
-def exact(X: Tensor) -> Iterator[None]:
+def full_precision(X: Tensor) -> Iterator[None]:
     """Compute without autocast, and on a GPU with all digits of single precision.
 
     Networks are often trained with fewer (``torch.set_float32_matmul_precision``);

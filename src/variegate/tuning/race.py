@@ -22,7 +22,7 @@ from variegate._progress import Progress, ignore
 from variegate._typing import FloatArray, IntArray
 from variegate.baselines.learned import ORDERINGS, Ordering, f_by_ordering, f_of_first
 from variegate.decoding import Decoder
-from variegate.decoding.residuals import ranked
+from variegate.decoding.residuals import rank_members
 from variegate.estimator import AllAlikeWarning, LargeMarginDPP
 from variegate.ground_set import (
     GroundSet,
@@ -235,7 +235,7 @@ class LearnedDPP:
                 ]
             row = [metrics.f_score(choice.indices, members) for choice in choices]
             if self.largest:
-                order = ranked(ensemble, np.arange(len(ground_set)), self.largest)
+                order = rank_members(ensemble, np.arange(len(ground_set)), self.largest)
                 flags = as_indicator(members, len(ground_set))
                 row += f_of_first(flags, order, self.largest).tolist()
             rows.append(row)

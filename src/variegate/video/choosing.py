@@ -286,21 +286,21 @@ class GrowingMatching:
 
         Frames cost the same, so that a search needs only the best gain.
         """
-        from variegate.linalg.compiled.agreement import matched_shares
+        from variegate.linalg.compiled.agreement import fill_matching_gains
 
         share = self._shares(self._size + 1)
         added = np.empty(len(self._free))
         sets = self._members, self._sizes, self._owner, self._adds
-        matched_shares(self._alike, *sets, share, self._free, added)
+        fill_matching_gains(self._alike, *sets, share, self._free, added)
         gain = added + (share @ self._hits - self.value)
         return np.where(self._free, gain, -np.inf)
 
     def add(self, item: int) -> None:
         """Add a frame, and leave out the frames that are the same."""
-        from variegate.linalg.compiled.agreement import match
+        from variegate.linalg.compiled.agreement import augment_matchings
 
         sets = self._members, self._sizes, self._owner, self._adds
-        match(item, self._alike, *sets)
+        augment_matchings(item, self._alike, *sets)
         self._hits = self._hits + self._adds[item]
         self._free &= ~self._same[item]
         self._size += 1

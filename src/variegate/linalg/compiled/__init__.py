@@ -40,14 +40,14 @@ def njit(**options: Any) -> Callable[[Function], Function]:
     # The wrapper is for functions that are passed on as values; none is.
     options = {"fastmath": False, "no_cfunc_wrapper": True, **options}
 
-    def compiling(function: Function) -> Function:
+    def compile_function(function: Function) -> Function:
         try:
             compiled: Function = numba.njit(**options)(function)
         except RuntimeError:
             compiled = numba.njit(**{**options, "cache": False})(function)
         return compiled
 
-    return compiling
+    return compile_function
 
 
 def read_only(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:

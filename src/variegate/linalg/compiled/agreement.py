@@ -11,7 +11,7 @@ from variegate.linalg.compiled import njit
 
 
 @njit(cache=True, nogil=True)
-def _free_place(
+def _find_augmenting_place(
     item: int, alike: BoolArray, members: IntArray, owner: IntArray, tried: IntArray
 ) -> int:
     """Return the member that is freed for one more item by changing partners, or -1.
@@ -25,14 +25,14 @@ def _free_place(
         tried[place] = item
         if owner[place] < 0:
             return place
-        free = _free_place(owner[place], alike, members, owner, tried)
+        free = _find_augmenting_place(owner[place], alike, members, owner, tried)
         if free >= 0:
             return free
     return -1
 
 
 @njit(cache=True, nogil=True)
-def matched_shares(
+def fill_matching_gains(
     alike: BoolArray,
     members: IntArray,
     sizes: IntArray,
@@ -81,14 +81,17 @@ def matched_shares(
                 for place in range(size):
                     tried[place] = -1
                 adds[best, t] = (
-                    _free_place(best, alike, members[t, :size], owner[t], tried) >= 0
+                    _find_augmenting_place(
+                        best, alike, members[t, :size], owner[t], tried
+                    )
+                    >= 0
                 )
                 if adds[best, t]:
                     bound[best] += share[t]
 
 
 @njit(cache=True, nogil=True)
-def match(
+def augment_matchings(
     item: int,
     alike: BoolArray,
     members: IntArray,
@@ -104,7 +107,7 @@ def match(
         size = sizes[t]
         for place in range(size):
             tried[place] = -1
-        free = _free_place(item, alike, members[t, :size], owner[t], tried)
+        free = _find_augmenting_place(item, alike, members[t, :size], owner[t], tried)
         adds[item, t] = free >= 0
         while free >= 0:
             # The item that tried the free member takes it, and leaves its old one.
@@ -117,7 +120,7 @@ def match(
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def mean_f_with_each(
+def fill_mean_f_scores(
     sentences: Any, current: Any, size: float, all_targets: Any, values: Any
 ) -> None:
     """Fill ``values`` (N,) with the mean F-score of a summary and each sentence added.

@@ -57,7 +57,7 @@ class OpenNodes(NamedTuple):
     spent: FloatArray
 
 
-class Room(NamedTuple):
+class WorkArrays(NamedTuple):
     """Work arrays, and LAPACK's ``dsyev`` with its arguments."""
 
     eigenvalues_of: Any  # dsyev
@@ -78,7 +78,7 @@ def _count_left(problem: Any, path: Any, count: int, left: Any) -> None:
 
 
 @njit(inline="always")
-def _list_members(
+def _list_candidates(
     T: Any, is_open: Any, problem: Any, spent: float, members: Any, left: Any
 ) -> int:
     """List the open items that may be taken, close the others, return how many."""
@@ -198,7 +198,9 @@ def _bound_by_spectrum(T: Any, problem: Any, room: Any, size: int, left: int) ->
 
 
 @njit(inline="always")
-def _take(levels: Any, count: int, members: Any, size: int, item: int) -> None:
+def _fill_schur_complement(
+    levels: Any, count: int, members: Any, size: int, item: int
+) -> None:
     """Fill the level of ``count + 1`` items by Schur complements."""
     T, child = levels[count], levels[count + 1]
     pivot = T[item, item]
@@ -211,7 +213,7 @@ def _take(levels: Any, count: int, members: Any, size: int, item: int) -> None:
 
 
 @njit(inline="always")
-def _take_from_rows(
+def _fill_schur_complement_of_rows(
     rows: Any, levels: Any, count: int, members: Any, size: int, item: int
 ) -> None:
     """Fill the level of ``count + 1`` items from residuals of rows."""
@@ -257,7 +259,7 @@ def _open_child(nodes: Any, parent: int, item: int, value: float, cost: float) -
 
 
 @njit(cache=True, nogil=True)
-def search(
+def search_nodes(
     problem: Any,
     levels: Any,
     rows: Any,
@@ -314,7 +316,7 @@ def search(
             continue
         T = levels[count]
         _count_left(problem, nodes.path[top], count, room.left)
-        size = _list_members(
+        size = _list_candidates(
             T, nodes.undecided[top], problem, spent, members, room.left
         )
         if size == 0 or size < left:
@@ -335,9 +337,9 @@ def search(
         nodes.undecided[top, item] = False
         nodes.bounds[top] = bound
         if len(rows):
-            _take_from_rows(rows, levels, count, members, size, item)
+            _fill_schur_complement_of_rows(rows, levels, count, members, size, item)
         else:
-            _take(levels, count, members, size, item)
+            _fill_schur_complement(levels, count, members, size, item)
         reached = value + np.log(T[item, item])
         _open_child(nodes, top, item, reached, spent + problem.costs[item])
         top += 2

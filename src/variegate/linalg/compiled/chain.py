@@ -38,7 +38,7 @@ class State(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _residual(
+def _compute_residual(
     kernel: Any,
     item: int,
     members: Any,
@@ -70,7 +70,7 @@ def _residual(
 
 
 @njit(cache=True, nogil=True)
-def _add(state: Any, work: Any, size: int, item: int, residual: float) -> int:
+def _add_item(state: Any, work: Any, size: int, item: int, residual: float) -> int:
     """Put an item after the last member, and return how many there are now."""
     inverse = state.inverse
     for i in range(size):
@@ -86,7 +86,7 @@ def _add(state: Any, work: Any, size: int, item: int, residual: float) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _drop(state: Any, size: int, position: int) -> int:
+def _drop_item(state: Any, size: int, position: int) -> int:
     """Move the last member into the gap, then take the Schur complement of the last."""
     members, place, inverse = state.members, state.place, state.inverse
     last = size - 1
@@ -138,8 +138,10 @@ def run_chain(
             position = min(int(which * size), size - 1)
             other = members[position]
             before = 1.0 / inverse[position, position]
-            size = _drop(state, size, position)
-            residual = _residual(kernel, item, members, size, inverse, column, work)
+            size = _drop_item(state, size, position)
+            residual = _compute_residual(
+                kernel, item, members, size, inverse, column, work
+            )
             odds = 0.0
             if residual > tolerance:
                 gain = np.log(residual / before)
@@ -149,22 +151,26 @@ def run_chain(
                 accepted += 1
             else:
                 item = other
-                residual = _residual(kernel, item, members, size, inverse, column, work)
-            size = _add(state, work, size, item, residual)
+                residual = _compute_residual(
+                    kernel, item, members, size, inverse, column, work
+                )
+            size = _add_item(state, work, size, item, residual)
         elif place[item] < 0:
             if size == capacity:
                 continue
-            residual = _residual(kernel, item, members, size, inverse, column, work)
+            residual = _compute_residual(
+                kernel, item, members, size, inverse, column, work
+            )
             if residual <= tolerance:
                 continue
             if np.log(uniform) < np.log(residual) + 2.0 * log_scale[item]:
-                size = _add(state, work, size, item, residual)
+                size = _add_item(state, work, size, item, residual)
                 accepted += 1
         else:
             position = place[item]
             gain = -np.log(inverse[position, position]) + 2.0 * log_scale[item]
             if np.log(uniform) < -gain:
-                size = _drop(state, size, position)
+                size = _drop_item(state, size, position)
                 accepted += 1
     return size, seed, accepted
 

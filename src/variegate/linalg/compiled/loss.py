@@ -18,13 +18,14 @@ from variegate.linalg.compiled import FAST, njit
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def invert(
+def invert_with_log_det(
     M: Any, n: int, tolerance: float, work: Any, inverse: Any
 ) -> tuple[bool, float]:
-    """Fill ``inverse`` (n, n) and return whether it exists, and ``log det M``.
+    """Invert a symmetric matrix; return whether that succeeds, and ``log det M``.
 
-    A squared pivot of no more than the share ``tolerance`` of its diagonal entry
-    counts as zero.
+    Reads the lower triangle of ``M`` (n, n), fills ``inverse`` (n, n) and overwrites
+    ``work`` (n, n).  A squared pivot of no more than the share ``tolerance`` of its
+    diagonal entry counts as zero.
     """
     log_det = 0.0
     for j in range(n):
@@ -66,12 +67,15 @@ NOT_DEFINITE, ZERO_PROBABILITY = 1, 2
 def evaluate_sets(
     S: Any, u: Any, targets: Any, loss_of: Any, value: Any, slope: Any, G: Any
 ) -> tuple[int, int]:
-    """Fill ``value`` (B,), ``slope`` (B, N) and, unless it is empty, ``G`` (B, N, N).
+    """Evaluate the losses of B ground sets and their gradients, in place.
 
-    ``targets`` are the wanted items (B, N), the costs of errors (B, N), and
-    ``log det S_y`` of every set, or empty to compute it.  ``loss_of`` are ``λ``,
-    whether there is a hinge, the tolerance of :func:`invert`, and the smallest expected
-    error.  Returns the place and the kind of the first failure, or (-1, 0).
+    Fill ``value`` (B,) with the losses at ``S`` (B, N, N) and log-qualities ``u``
+    (B, N), ``slope`` (B, N) with the gradients in ``u`` and, unless it is empty, ``G``
+    (B, N, N) with those in ``S``.  ``targets`` are the wanted items (B, N), the costs
+    of errors (B, N), and ``log det S_y`` of every set, or empty to compute it.
+    ``loss_of`` are ``λ``, whether there is a hinge, the tolerance of
+    :func:`invert_with_log_det`, and the smallest expected error.  Returns the place
+    and the kind of the first failure, or (-1, 0).
     """
     is_wanted, cost, target_log_det = targets
     lam, hinge, tolerance, smallest_error = loss_of
@@ -100,7 +104,7 @@ def evaluate_sets(
             for i in range(len(wanted)):
                 for j in range(i + 1):
                     M[i, j] = S[b, wanted[i], wanted[j]]
-            possible, log_det_target = invert(
+            possible, log_det_target = invert_with_log_det(
                 M, len(wanted), tolerance, work, of_target
             )
             if not possible:
@@ -117,7 +121,7 @@ def evaluate_sets(
             for j in range(i + 1):
                 M[i, j] = p[i] * S[b, i, j] * p[j]
             M[i, i] += c[i] * c[i]
-        definite, log_det = invert(M, n, tolerance, work, inverse)
+        definite, log_det = invert_with_log_det(M, n, tolerance, work, inverse)
         if not definite:
             return b, NOT_DEFINITE
         loss = log_det + total - log_det_target
@@ -177,8 +181,8 @@ _TILE = 32
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def fill_scaled(S: Any, p: Any, diagonal: Any, M: Any) -> None:
-    """Fill the lower triangle of ``M = P S P + diag``."""
+def fill_scaled_similarity(S: Any, p: Any, diagonal: Any, M: Any) -> None:
+    """Fill the lower triangle of ``M = P S P + diag(diagonal)``, ``P = diag(p)``."""
     for i in range(len(p)):
         for j in range(i + 1):
             M[i, j] = p[i] * S[i, j] * p[j]
@@ -186,10 +190,14 @@ def fill_scaled(S: Any, p: Any, diagonal: Any, M: Any) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def fill_sums(
+def fill_marginal_sums(
     S: Any, p: Any, inverse: Any, weight: Any, included: Any, squares: Any
 ) -> None:
-    """Fill ``Σ_j [PSP]_ij [M⁻¹]_ij`` and ``Σ_{j≠i} weight_j [M⁻¹]_ij²``."""
+    """Fill ``included`` and ``squares``, (N,), from the lower triangle of ``M⁻¹``.
+
+    ``included_i = Σ_j [PSP]_ij [M⁻¹]_ij = K_ii``, and
+    ``squares_i = Σ_{j≠i} weight_j [M⁻¹]_ij²``.
+    """
     n = len(p)
     for i in range(n):
         included[i] = 0.0
@@ -210,8 +218,8 @@ def fill_sums(
 
 
 @njit(cache=True, nogil=True)
-def fill_spread(inverse: Any, p: Any, scale: Any, X: Any) -> None:
-    """Fill ``X = P M⁻¹ diag(scale)``, all of it."""
+def fill_scaled_inverse(inverse: Any, p: Any, scale: Any, X: Any) -> None:
+    """Fill ``X = P M⁻¹ diag(scale)`` (N, N) from the lower triangle of ``M⁻¹``."""
     n = len(p)
     for top in range(0, n, _TILE):
         bottom = min(top + _TILE, n)
@@ -226,7 +234,7 @@ def fill_spread(inverse: Any, p: Any, scale: Any, X: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def fill_gradient(inverse: Any, p: Any, product: Any, factor: float, G: Any) -> None:
-    """Fill ``G = P M⁻¹ P + factor · product``, all of it.
+    """Fill ``G = P M⁻¹ P + factor · product`` (N, N) from lower triangles.
 
     ``G`` may be ``product`` itself.
     """

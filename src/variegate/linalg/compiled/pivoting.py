@@ -27,7 +27,7 @@ _WORTH_A_SWEEP = 0.03
 
 # Sums may be reordered, so that the processor adds several at a time.
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _explained(B: Any, item: int, directions: Any, first: int) -> float:
+def _squared_projection(B: Any, item: int, directions: Any, first: int) -> float:
     """Return the squared length of a row's part in four directions.
 
     Four at a time read the row once.
@@ -43,7 +43,7 @@ def _explained(B: Any, item: int, directions: Any, first: int) -> float:
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _explained_of_two(
+def _squared_projections_of_two(
     B: Any, item: int, directions: Any, first: int
 ) -> tuple[float, float]:
     """Return the same of a row and the next, reading the directions once for both."""
@@ -63,19 +63,19 @@ def _explained_of_two(
 
 
 @njit(inline="always")
-def _look(
+def _update_residual(
     B: Any, directions: Any, bound: Any, floor: Any, seen: Any, item: int, count: int
 ) -> None:
     """Update one item; a residual of zero becomes -inf."""
     left = bound[item]
     for first in range(seen[item], count, 4):
-        left -= _explained(B, item, directions, first)
+        left -= _squared_projection(B, item, directions, first)
     bound[item] = left if left > floor[item] else -np.inf
     seen[item] = count
 
 
 @njit(inline="always")
-def _sweep(
+def _update_all_residuals(
     B: Any, directions: Any, bound: Any, floor: Any, seen: Any, largest: Any, count: int
 ) -> None:
     """Update all items, two neighbours at a time where they are alike."""
@@ -87,7 +87,7 @@ def _sweep(
         if other > item and start == seen[other] and are_possible:
             left, right = bound[item], bound[other]
             for first in range(start, count, 4):
-                one, two = _explained_of_two(B, item, directions, first)
+                one, two = _squared_projections_of_two(B, item, directions, first)
                 left -= one
                 right -= two
             bound[item] = left if left > floor[item] else -np.inf
@@ -96,13 +96,13 @@ def _sweep(
         else:
             for one in range(item, other + 1):
                 if seen[one] < count and bound[one] > -np.inf:
-                    _look(B, directions, bound, floor, seen, one, count)
+                    _update_residual(B, directions, bound, floor, seen, one, count)
         block = item // BLOCK  # of both: blocks are even
         largest[block] = max(largest[block], bound[item], bound[other])
 
 
 @njit(cache=True, nogil=True)
-def find_best(
+def find_largest_residual(
     B: Any,
     directions: Any,
     bound: Any,
@@ -141,7 +141,7 @@ def find_best(
             foremost = block
     for number in range(-1, len(largest)):
         if n_looks > _WORTH_A_SWEEP * len(B):
-            _sweep(B, directions, bound, floor, seen, largest, count)
+            _update_all_residuals(B, directions, bound, floor, seen, largest, count)
             n_looks = 0
         block = foremost if number < 0 else number
         if largest[block] < best * (1.0 - _TIE):
@@ -150,7 +150,7 @@ def find_best(
         for item in range(block * BLOCK, min((block + 1) * BLOCK, len(B))):
             if bound[item] > -np.inf and bound[item] >= best * (1.0 - _TIE):
                 if seen[item] < count:
-                    _look(B, directions, bound, floor, seen, item, count)
+                    _update_residual(B, directions, bound, floor, seen, item, count)
                     n_looks += 1
                 best = max(best, bound[item])
             largest[block] = max(largest[block], bound[item])

@@ -11,7 +11,7 @@ from variegate.linalg.compiled import njit
 
 
 @njit(cache=True, nogil=True)
-def fill_knapsack(
+def search_knapsack(
     weights: Any,
     costs: Any,
     labels: Any,
@@ -82,7 +82,7 @@ _LEAST = 1e-12
 
 
 @njit(inline="always")
-def _is_better(weights: Any, i: int, j: int) -> bool:
+def _ranks_before(weights: Any, i: int, j: int) -> bool:
     return weights[i] > weights[j] or (weights[i] == weights[j] and i < j)
 
 
@@ -108,12 +108,12 @@ def _fill_likeness(
     for a in range(count):
         out[a] = 0.0
         for b in range(count):
-            if a != b and _is_better(weights, members[b], members[a]):
+            if a != b and _ranks_before(weights, members[b], members[a]):
                 out[a] = max(out[a], likeness[members[a], members[b]])
 
 
 @njit(cache=True, nogil=True)
-def value_of(problem: Any, members: Any, count: int) -> float:
+def set_value(problem: Any, members: Any, count: int) -> float:
     """Return ``Σ w_i (1 - repetition · likeness to the likest better member)``."""
     weights = problem.table[min(count, len(problem.table)) - 1]
     most = np.empty(count)
@@ -154,7 +154,7 @@ def _best_addition(problem: Any, members: Any, count: int, skipped: int) -> Any:
         for a in range(count):
             i = members[a]
             alike = most[a]
-            if _is_better(weights, i, j):
+            if _ranks_before(weights, i, j):
                 own = max(own, likeness[i, j])
             else:
                 alike = max(alike, likeness[i, j])
@@ -194,7 +194,7 @@ def best_move(
         if other >= 0 and reached > best:
             best, place, item = reached, a, other
         if a >= 0 and can_shrink and count > 1:
-            reached = value_of(problem, rest, size)
+            reached = set_value(problem, rest, size)
             if reached > best:
                 best, place, item = reached, a, -1
     return best, place, item

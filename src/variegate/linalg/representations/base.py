@@ -22,7 +22,7 @@ class Representation(ABC):
 
     log_scale: FloatArray
 
-    def settled(self) -> Representation:
+    def choose_representation(self) -> Representation:
         """Return the kernel as it is held, rows at the edge of its rank by ``Graded``.
 
         Decided once, before anything is asked of it.
@@ -65,7 +65,7 @@ class Representation(ABC):
 
     @property
     @abstractmethod
-    def elementary(self) -> tuple[FloatArray, Eigenvectors]:
+    def marginal_eigenpairs(self) -> tuple[FloatArray, Eigenvectors]:
         """Eigenvalues of ``K`` (M,) and its eigenvectors (M, N).
 
         Not those of ``L``: next to large entries its small eigenvalues are lost to

@@ -46,7 +46,7 @@ class Dense(Representation):
         """
         return conditioning_of_correlation(self.S)
 
-    def settled(self) -> Representation:
+    def choose_representation(self) -> Representation:
         """Return the matrix, or rows where it is singular to rounding."""
         if len(self) > RANKED_ITEMS:
             return self
@@ -65,20 +65,20 @@ class Dense(Representation):
         return self.S[np.ix_(members, members)]
 
     @cached_property
-    def _normalized(self) -> tuple[float, FloatArray]:
+    def _normalizer_and_kernel(self) -> tuple[float, FloatArray]:
         return normalizer_and_marginal_kernel(self.S, self.log_scale)
 
     def log_normalizer(self) -> float:
-        return self._normalized[0]
+        return self._normalizer_and_kernel[0]
 
     def marginals(self) -> FloatArray:
-        return np.diagonal(self._normalized[1]).copy()
+        return np.diagonal(self._normalizer_and_kernel[1]).copy()
 
     def marginal_kernel(self) -> FloatArray:
-        return self._normalized[1].copy()
+        return self._normalizer_and_kernel[1].copy()
 
     @cached_property
-    def elementary(self) -> tuple[FloatArray, Eigenvectors]:
+    def marginal_eigenpairs(self) -> tuple[FloatArray, Eigenvectors]:
         """The eigenpairs of ``K``, from those of ``L`` where rounding allows."""
         # Rounding in the eigenvalues of L is then also rounding in K.
         trace = float(np.exp(2.0 * np.minimum(self.log_scale, 300.0)).sum())

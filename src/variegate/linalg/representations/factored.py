@@ -24,7 +24,11 @@ from variegate.linalg.limits import (
 )
 from variegate.linalg.representations.base import Representation
 from variegate.linalg.representations.graded import Graded
-from variegate.linalg.spectrum import Eigenvectors, fix_basis, repeated_spaces
+from variegate.linalg.spectrum import (
+    Eigenvectors,
+    canonicalize_basis,
+    find_repeated_eigenvalues,
+)
 from variegate.linalg.volume import log_volume
 
 #: A Cholesky factorisation of ``S_y`` is enough where no squared pivot is smaller.
@@ -52,7 +56,7 @@ class Factored(Representation):
 
     ``B`` (N, D) is of single or double precision; all arithmetic is double.  Accurate
     relative to the longest row: items whose rows are shorter by more than the digits of
-    a number are lost, which :meth:`settled` detects.
+    a number are lost, which :meth:`choose_representation` detects.
     """
 
     def __init__(self, B: FloatArray) -> None:
@@ -63,16 +67,18 @@ class Factored(Representation):
 
             squared = squared_lengths(self.B)
         else:
-            squared = np.einsum("ij,ij->i", self._rows(_ALL), self._rows(_ALL))
+            squared = np.einsum(
+                "ij,ij->i", self._float64_rows(_ALL), self._float64_rows(_ALL)
+            )
         if ((squared > _TINY) & (squared < np.inf)).all():
             norms: FloatArray = np.sqrt(squared)
         else:
-            norms = self._careful_norms()
+            norms = self._norms_without_overflow()
         self.norms = np.where(norms > 0.0, norms, 1.0)
         self._possible = norms > 0.0
         self.log_scale = np.log(self.norms)
 
-    def _careful_norms(self) -> FloatArray:
+    def _norms_without_overflow(self) -> FloatArray:
         """Return the lengths of the rows where squares overflow or underflow."""
         if not np.isfinite(self.B).all():
             raise ValueError("B holds NaN or infinite values")
@@ -80,11 +86,11 @@ class Factored(Representation):
         safe = np.where(largest > 0.0, largest, 1.0)
         norms = np.empty(len(self.B))
         for rows in chunks(len(self.B)):
-            scaled = self._rows(rows) / safe[rows, None]
+            scaled = self._float64_rows(rows) / safe[rows, None]
             norms[rows] = np.sqrt(np.einsum("ij,ij->i", scaled, scaled)) * safe[rows]
         return norms
 
-    def _rows(self, which: slice | int | IntArray) -> FloatArray:
+    def _float64_rows(self, which: slice | int | IntArray) -> FloatArray:
         """Return some rows in double precision."""
         return np.asarray(self.B[which], dtype=np.float64)
 
@@ -93,9 +99,9 @@ class Factored(Representation):
 
     def column(self, item: int) -> FloatArray:
         column = np.empty(len(self.B))
-        direction = self._rows(item) / self.norms[item]
+        direction = self._float64_rows(item) / self.norms[item]
         for rows in chunks(len(self.B)):
-            column[rows] = self._rows(rows) @ direction
+            column[rows] = self._float64_rows(rows) @ direction
         return column / self.norms
 
     def submatrix(self, members: IntArray) -> FloatArray:
@@ -106,7 +112,7 @@ class Factored(Representation):
         """Return all or some rows, scaled to unit length."""
         return np.asarray(self.B[which] / self.norms[which, None])
 
-    def settled(self) -> Representation:
+    def choose_representation(self) -> Representation:
         """Return the factor, or rows where lengths or singular values differ widely.
 
         A large factor is kept, and refused where its rows differ too widely.
@@ -125,7 +131,7 @@ class Factored(Representation):
         log_trace = 2.0 * self.log_scale.max(initial=0.0) + np.log(max(len(self), 1))
         tiny = self.log_scale.min(initial=0.0) < _SMALLEST_LOG_SCALE
         if not (wide or tiny or log_trace > np.log(TAME_TRACE)):
-            singular, _ = self._decomposed
+            singular, _ = self._singular_value_decomposition
             least = _NARROWEST_SPECTRUM * singular.max(initial=0.0)
             if not (singular < least).any():
                 return self
@@ -146,11 +152,11 @@ class Factored(Representation):
         )
 
     @cached_property
-    def _decomposed(self) -> tuple[FloatArray, FloatArray]:
+    def _singular_value_decomposition(self) -> tuple[FloatArray, FloatArray]:
         """All singular values of ``B``, and its right singular vectors in rows."""
         triangle = np.zeros((0, self.B.shape[1]))
         for rows in chunks(len(self.B)):
-            triangle = qr(np.vstack([triangle, self._rows(rows)]), mode="r")[0]
+            triangle = qr(np.vstack([triangle, self._float64_rows(rows)]), mode="r")[0]
             triangle = triangle[: self.B.shape[1]]
         _, singular, right = np.linalg.svd(triangle)
         return singular, right[: len(singular)]
@@ -162,21 +168,21 @@ class Factored(Representation):
         By QR a chunk at a time, then the SVD of the triangle: unlike by ``BᵀB``, no
         digit is lost to squaring.
         """
-        singular, right = self._decomposed
+        singular, right = self._singular_value_decomposition
         share = max(self.B.shape) * np.finfo(np.float64).eps
         present = singular > share * singular.max(initial=0)
         return singular[present], right[present].T
 
     @cached_property
-    def _vectors(self) -> FloatArray:
+    def _left_singular_vectors(self) -> FloatArray:
         """Left singular vectors of ``B``, in rows: ``U = B V Σ⁻¹``."""
         singular, right = self._spectrum
         vectors = np.empty((len(singular), len(self.B)))
         for rows in chunks(len(self.B)):
-            vectors[:, rows] = (self._rows(rows) @ (right / singular)).T
+            vectors[:, rows] = (self._float64_rows(rows) @ (right / singular)).T
         if len(self.B) > GRADED_ITEMS:
             return vectors
-        return fix_basis(vectors, repeated_spaces(singular))
+        return canonicalize_basis(vectors, find_repeated_eigenvalues(singular))
 
     @property
     def _keep_probability(self) -> FloatArray:
@@ -190,27 +196,29 @@ class Factored(Representation):
         root = right / np.hypot(1.0, singular)
         marginals = np.empty(len(self.B))
         for rows in chunks(len(self.B)):
-            part = self._rows(rows) @ root
+            part = self._float64_rows(rows) @ root
             marginals[rows] = np.einsum("ij,ij->i", part, part)
         return np.clip(marginals, 0.0, 1.0)
 
     def marginal_kernel(self) -> FloatArray:
         refuse_large_matrix(len(self), "the marginal kernel")
-        root = self._vectors * np.sqrt(self._keep_probability)[:, None]
+        root = self._left_singular_vectors * np.sqrt(self._keep_probability)[:, None]
         return np.asarray(root.T @ root)
 
     @property
-    def elementary(self) -> tuple[FloatArray, Eigenvectors]:
-        return self._keep_probability, Eigenvectors(self._vectors)
+    def marginal_eigenpairs(self) -> tuple[FloatArray, Eigenvectors]:
+        return self._keep_probability, Eigenvectors(self._left_singular_vectors)
 
     @property
     def eigenpairs(self) -> tuple[FloatArray, Eigenvectors]:
-        return 2.0 * np.log(self._spectrum[0]), Eigenvectors(self._vectors)
+        return 2.0 * np.log(self._spectrum[0]), Eigenvectors(
+            self._left_singular_vectors
+        )
 
     def condition(self, included: IntArray, rest: IntArray) -> Self:
         """Return the kernel of the rest: rows less their part in the included span."""
         span, _ = np.linalg.qr(self.unit_rows(included).T)
-        residual = self._rows(rest)
+        residual = self._float64_rows(rest)
         for _ in range(2):  # once more, to be orthogonal to rounding
             residual = residual - (residual @ span) @ span.T
         share = residual / self.norms[rest, None]

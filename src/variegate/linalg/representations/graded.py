@@ -21,9 +21,9 @@ from variegate.linalg.determinants import normalizer_of_rows, pivoted_cholesky
 from variegate.linalg.representations.base import Representation
 from variegate.linalg.spectrum import (
     Eigenvectors,
-    fix_basis,
+    canonicalize_basis,
+    find_repeated_eigenvalues,
     graded_eigenpairs,
-    repeated_spaces,
 )
 from variegate.linalg.volume import log_volume, pivoted_rows, residual_rows
 
@@ -80,7 +80,7 @@ class Graded(Representation):
         return cls(rows, log_scale, np.full(len(rows), _FLOOR_OF_ROWS))
 
     @classmethod
-    def with_rows(cls, unit_rows: FloatArray, log_scale: FloatArray) -> Self:
+    def of_unit_rows(cls, unit_rows: FloatArray, log_scale: FloatArray) -> Self:
         """Take unit rows as they are, turned into no more columns than items."""
         if unit_rows.shape[1] > len(unit_rows):
             unit_rows = qr(unit_rows.T, mode="r")[0][: len(unit_rows)].T
@@ -107,26 +107,30 @@ class Graded(Representation):
         return volume + 2.0 * float(self.log_scale[members].sum())
 
     @cached_property
-    def _normalized(self) -> tuple[float, FloatArray]:
+    def _normalizer_and_root(self) -> tuple[float, FloatArray]:
         return normalizer_of_rows(self.rows, self.log_scale)
 
     def log_normalizer(self) -> float:
-        return self._normalized[0]
+        return self._normalizer_and_root[0]
 
     def marginals(self) -> FloatArray:
-        root = self._normalized[1]
+        root = self._normalizer_and_root[1]
         return np.asarray(np.einsum("ij,ij->i", root, root).clip(0.0, 1.0))
 
     def marginal_kernel(self) -> FloatArray:
-        root = self._normalized[1]
+        root = self._normalizer_and_root[1]
         return np.asarray(root @ root.T)
 
     @cached_property
-    def elementary(self) -> tuple[FloatArray, Eigenvectors]:
-        left, singular, _ = np.linalg.svd(self._normalized[1], full_matrices=False)
+    def marginal_eigenpairs(self) -> tuple[FloatArray, Eigenvectors]:
+        left, singular, _ = np.linalg.svd(
+            self._normalizer_and_root[1], full_matrices=False
+        )
         probability = np.clip(singular**2, 0.0, 1.0)
         rows = np.ascontiguousarray(left.T)
-        return probability, Eigenvectors(fix_basis(rows, repeated_spaces(probability)))
+        return probability, Eigenvectors(
+            canonicalize_basis(rows, find_repeated_eigenvalues(probability))
+        )
 
     @cached_property
     def eigenpairs(self) -> tuple[FloatArray, Eigenvectors]:

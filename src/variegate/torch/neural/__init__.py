@@ -24,8 +24,12 @@ from variegate.estimator import DPPEstimator
 from variegate.estimator.base import LearnedDisplay
 from variegate.files.run_store import RunStore
 from variegate.ground_set import GroundSet
-from variegate.learning.batched_problem import check_validation, fingerprint, judging
-from variegate.learning.device_name import device_named
+from variegate.learning.batched_problem import (
+    check_validation,
+    fingerprint,
+    label_validation_errors,
+)
+from variegate.learning.device_name import resolve_device
 from variegate.learning.examples import Example, check_examples
 from variegate.linalg.determinants import with_jitter
 from variegate.report.notebook import format_number, html_card
@@ -38,7 +42,7 @@ from variegate.torch.neural.networks import (
     first_network,
 )
 from variegate.torch.neural.storage import encode
-from variegate.torch.neural.training import Epoch, Training, hold_out
+from variegate.torch.neural.training import Epoch, Training, split_held_out
 
 __all__ = ["Epoch", "NeuralDPP"]
 
@@ -255,17 +259,19 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
         features = Features.of(examples[0].ground_set)
         features.check_all(examples)
         held_out = self._validation(validation, features)
-        run = {} if checkpoint is None else self._run(examples, held_out)
+        run = {} if checkpoint is None else self._describe_run(examples, held_out)
         with RunStore(checkpoint, run) as store:
             seed = int(store.remember("seed", self._seed))
             if not held_out and self.validation_fraction:
-                examples, held_out = hold_out(examples, self.validation_fraction, seed)
+                examples, held_out = split_held_out(
+                    examples, self.validation_fraction, seed
+                )
             network = first_network(self, features, examples, seed)
             network.to(self._torch_device())
             judged = Items(held_out, network) if held_out else None
             items = Items(examples, network)
             training = Training(network, items, judged, self, seed, store)
-            verdict = training.learn(self._reporting())
+            verdict = training.learn(self._make_callback())
         objective, place = training.best_epoch.objective, training.place
         counts = (place.epoch, place.n_steps)
         result = SolverResult(np.empty(0), objective, *verdict, *counts)
@@ -283,11 +289,11 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
         if validation is None:
             return ()
         given = check_validation(validation, self.omega)
-        with judging():
+        with label_validation_errors():
             features.check_all(given)
         return given
 
-    def _run(
+    def _describe_run(
         self, examples: Sequence[Example], held_out: Sequence[Example]
     ) -> dict[str, Any]:
         """Describe this run as plain values."""
@@ -300,7 +306,7 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
             "data": [fingerprint(examples), fingerprint(held_out)],
         }
 
-    def _reporting(self) -> Callable[[Epoch], object] | None:
+    def _make_callback(self) -> Callable[[Epoch], object] | None:
         """Return the callback, with messages if ``verbose``."""
         if not self.verbose:
             return self.callback
@@ -347,13 +353,13 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
         self._torch_device()
 
     def _torch_device(self) -> torch.device:
-        return torch.device(device_named(self.device) or "cpu")
+        return torch.device(resolve_device(self.device) or "cpu")
 
     # Choosing ---------------------------------------------------------------------
 
     @torch.no_grad()
     def _ensemble(self, ground_set: GroundSet) -> LEnsemble:
-        network = self._ready()
+        network = self._network_on_device()
         network.features.check(ground_set)
         alone = Example(0, ground_set, np.zeros(0, dtype=np.intp), 1.0, 1.0)
         u, S = network(*Items([alone], network).batch(np.array([0])))
@@ -363,11 +369,11 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
 
     @torch.no_grad()
     def _log_quality(self, features: FloatArray) -> FloatArray:
-        network = self._ready()
+        network = self._network_on_device()
         u = network.log_quality(network.inputs(features, of_quality=True))
         return np.asarray(u.cpu().numpy(), dtype=np.float64)
 
-    def _ready(self) -> DPPNetwork:
+    def _network_on_device(self) -> DPPNetwork:
         """Return the network on its device, not in training."""
         self.network_.to(self._torch_device()).eval()
         return self.network_

@@ -90,8 +90,8 @@ class Features:
             return
         if found != self.blocks:
             raise ValueError(
-                f"it has the similarity features {_listed(found)}, but the model was "
-                f"fitted with {_listed(self.blocks)}"
+                f"it has the similarity features {_list_blocks(found)}, but the model "
+                f"was fitted with {_list_blocks(self.blocks)}"
             )
 
     def check_all(self, examples: Sequence[Example]) -> None:
@@ -100,7 +100,9 @@ class Features:
             with name_position_in_errors(example.position):
                 self.check(example.ground_set)
 
-    def joined(self, examples: Sequence[Example]) -> tuple[FloatArray, FloatArray]:
+    def stack_features(
+        self, examples: Sequence[Example]
+    ) -> tuple[FloatArray, FloatArray]:
         """Return quality and similarity features, dense, one row an item."""
         quality, similarity = [], []
         for example in examples:
@@ -112,7 +114,7 @@ class Features:
         return np.concatenate(quality), np.concatenate(similarity)
 
 
-def _listed(blocks: Mapping[str, int]) -> str:
+def _list_blocks(blocks: Mapping[str, int]) -> str:
     return ", ".join(f"{k!r} of {n}" if k else f"{n}" for k, n in blocks.items())
 
 
@@ -127,7 +129,7 @@ class _Scale(nn.Module):
         self.register_buffer("mean", torch.zeros(n_features, dtype=torch.float64))
         self.register_buffer("deviation", torch.ones(n_features, dtype=torch.float64))
 
-    def settle(self, X: FloatArray) -> None:
+    def fit_scale(self, X: FloatArray) -> None:
         """Fit to some items; a feature that is constant is only centred."""
         deviation = X.std(axis=0)
         deviation[deviation <= 1e-12 * np.abs(X).max(axis=0)] = 1.0
@@ -165,11 +167,13 @@ class DPPNetwork(nn.Module):
         self.quality_scale = _Scale(features.n_quality) if standardize else None
         self.similarity_scale = _Scale(features.n_similarity) if standardize else None
 
-    def settle(self, quality: FloatArray, similarity: FloatArray, share: float) -> None:
+    def fit_scale(
+        self, quality: FloatArray, similarity: FloatArray, share: float
+    ) -> None:
         """Set scales from training items, and the intercept for a share of wanted."""
         if self.quality_scale is not None and self.similarity_scale is not None:
-            self.quality_scale.settle(quality)
-            self.similarity_scale.settle(similarity)
+            self.quality_scale.fit_scale(quality)
+            self.similarity_scale.fit_scale(similarity)
         # Of items unlike each other, that share is chosen at q² / (1 + q²) = share.
         share = min(max(share, 1e-3), 1.0 - 1e-3)
         with torch.no_grad():
@@ -184,7 +188,7 @@ class DPPNetwork(nn.Module):
         module = self.quality if of_quality else self.encoder
         scale = self.quality_scale if of_quality else self.similarity_scale
         numbers = torch.tensor(X, device=self.intercept.device)
-        return _fitting(module, numbers if scale is None else scale(numbers))
+        return _match_precision(module, numbers if scale is None else scale(numbers))
 
     def log_quality(self, items: Tensor) -> Tensor:
         """Return ``u`` (n,) of items (n, d)."""
@@ -199,14 +203,14 @@ class DPPNetwork(nn.Module):
         """
         u = self.log_quality(quality)
         embedding = self.encoder(similarity).double()
-        return batch.padded(u), self.similarity(batch.padded(embedding))
+        return batch.pad_rows(u), self.similarity(batch.pad_rows(embedding))
 
 
 class Items:
     """All examples, and the features of their items on a device."""
 
     def __init__(self, examples: Sequence[Example], network: DPPNetwork) -> None:
-        quality, similarity = network.features.joined(examples)
+        quality, similarity = network.features.stack_features(examples)
         self.examples = examples
         self.quality = network.inputs(quality, of_quality=True)
         self.similarity = network.inputs(similarity, of_quality=False)
@@ -226,7 +230,7 @@ class Items:
         return quality.index_select(0, rows), similarity.index_select(0, rows), batch
 
 
-def _fitting(module: nn.Module, numbers: Tensor) -> Tensor:
+def _match_precision(module: nn.Module, numbers: Tensor) -> Tensor:
     """Return numbers in the precision of a module's weights, by default single."""
     kinds = (p.dtype for p in module.parameters() if p.is_floating_point())
     return numbers.to(next(kinds, torch.float32))
@@ -244,9 +248,9 @@ def first_network(
             )
         return copy.deepcopy(model.network_)
     network = make_network(features, model, seed)
-    quality, similarity = features.joined(examples)
+    quality, similarity = features.stack_features(examples)
     n_wanted = sum(len(example.members) for example in examples)
-    network.settle(quality, similarity, n_wanted / len(quality))
+    network.fit_scale(quality, similarity, n_wanted / len(quality))
     return network
 
 
@@ -258,7 +262,7 @@ def make_network(features: Features, model: NeuralDPP, seed: int = 0) -> DPPNetw
     # Copies on the CPU, where networks are tried.
     given = (copy.deepcopy(getattr(model, role)) for role in ROLES)
     quality, encoder, similarity = (m if m is None else m.cpu() for m in given)
-    with reproducible(seed, torch.device("cpu")):
+    with seeded_random(seed, torch.device("cpu")):
         if quality is None:
             quality = Perceptron(features.n_quality, model.n_hidden, 1).start_at_zero()
         if encoder is None and similarity is not None:
@@ -271,12 +275,12 @@ def make_network(features: Features, model: NeuralDPP, seed: int = 0) -> DPPNetw
             similarity = KindsSimilarity(n_embedding, model.n_kinds)
         modules = (quality, encoder, similarity)
         network = DPPNetwork(features, *modules, model.standardize)
-        _try(network)
+        _check_output_shapes(network)
     return network
 
 
 @contextmanager
-def reproducible(seed: int, device: torch.device) -> Iterator[None]:
+def seeded_random(seed: int, device: torch.device) -> Iterator[None]:
     """Draw random numbers of PyTorch by a seed; leave its generators as they are."""
     with torch.random.fork_rng([device] if device.type == "cuda" else []):
         torch.manual_seed(seed)
@@ -287,17 +291,17 @@ def reproducible(seed: int, device: torch.device) -> Iterator[None]:
 def _n_embedding(encoder: nn.Module, n_features: int) -> int:
     """Return the number of outputs of an encoder."""
     encoder.eval()
-    embedding = encoder(_fitting(encoder, torch.zeros(2, n_features)))
+    embedding = encoder(_match_precision(encoder, torch.zeros(2, n_features)))
     if not isinstance(embedding, Tensor) or embedding.shape[:-1] != (2,):
         raise ValueError(
-            f"encoder makes {_shape(embedding)} of 2 items with {n_features} features: "
-            "it must make one row an item"
+            f"encoder makes {_shape_of(embedding)} of 2 items with {n_features} "
+            "features: it must make one row an item"
         )
     return int(embedding.shape[-1])
 
 
 @torch.no_grad()
-def _try(network: DPPNetwork) -> None:
+def _check_output_shapes(network: DPPNetwork) -> None:
     """Refuse modules whose outputs for two items have a wrong shape."""
     network.eval()
     for name, weight in network.state_dict().items():
@@ -307,25 +311,25 @@ def _try(network: DPPNetwork) -> None:
                 "and cannot be kept in a file: leave it out of the state of your module"
             )
     features = network.features
-    items = _fitting(network.quality, torch.zeros(2, features.n_quality))
+    items = _match_precision(network.quality, torch.zeros(2, features.n_quality))
     u = network.quality(items)
     if not isinstance(u, Tensor) or u.shape not in ((2,), (2, 1)):
         raise ValueError(
-            f"quality makes {_shape(u)} of 2 items: it must make one number an item"
+            f"quality makes {_shape_of(u)} of 2 items: it must make one number an item"
         )
     n_embedding = _n_embedding(network.encoder, features.n_similarity)
     items = torch.eye(2, n_embedding, dtype=torch.float64)[None]
     S = network.similarity(items)
     if not isinstance(S, Tensor) or S.shape != (1, 2, 2):
         raise ValueError(
-            f"similarity makes {_shape(S)} of one ground set of 2 items: it must make "
-            "a matrix (1, 2, 2)"
+            f"similarity makes {_shape_of(S)} of one ground set of 2 items: it must "
+            "make a matrix (1, 2, 2)"
         )
     if not torch.allclose(S, S.mT):
         raise ValueError("similarity makes a matrix that is not symmetric")
 
 
-def _shape(found: object) -> str:
+def _shape_of(found: object) -> str:
     if isinstance(found, Tensor):
         return f"a tensor of shape {tuple(found.shape)}"
     return f"a {type(found).__name__}"

@@ -81,12 +81,12 @@ def decode(document: Mapping[str, Any], own: Own = NOTHING) -> NeuralDPP:
 
     _SHAPE.check(document)
     section = document["network"]
-    given = _given(section["modules"], own.modules)
+    given = _restore_modules(section["modules"], own.modules)
     settings = decode_settings(document, NeuralDPP(), _NOT_STORED)
     model = NeuralDPP(**settings, **given)
     model._check_parameters()
     blocks = {str(k): int(n) for k, n in section["similarity_features"].items()}
-    weights = _read(document["weights"])
+    weights = _read_tensors(document["weights"])
     network = make_network(Features(section["quality_features"], blocks), model)
     try:
         network.load_state_dict(weights)
@@ -99,7 +99,7 @@ def decode(document: Mapping[str, Any], own: Own = NOTHING) -> NeuralDPP:
     return model
 
 
-def _given(
+def _restore_modules(
     names: Mapping[str, str | None], modules: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the modules that a file names, as they were given back."""
@@ -118,7 +118,7 @@ def _given(
     return given
 
 
-def _read(text: str) -> dict[str, Tensor]:
+def _read_tensors(text: str) -> dict[str, Tensor]:
     try:
         weights: dict[str, Tensor] = load(b64decode(text, validate=True))
     except (SafetensorError, ValueError) as error:

@@ -28,10 +28,10 @@ from variegate.ground_set import GroundSetError
 from variegate.learning.examples import Example
 from variegate.solvers import Stop
 from variegate.solvers.minibatch import LARGEST_VALIDATION
-from variegate.solvers.result import Verdict, stopped_by_callback, wants_to_stop
+from variegate.solvers.result import Verdict, callback_verdict, wants_to_stop
 from variegate.torch.batches import ExampleBatch, batches_by_size, shuffled_batches
 from variegate.torch.inputs import Kernels
-from variegate.torch.neural.networks import DPPNetwork, Items, reproducible
+from variegate.torch.neural.networks import DPPNetwork, Items, seeded_random
 from variegate.torch.neural.storage import to_bytes
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Epoch(NamedTuple):
     expected_f: float | None
 
 
-def hold_out(
+def split_held_out(
     examples: Sequence[Example], fraction: float, seed: int
 ) -> tuple[Sequence[Example], Sequence[Example]]:
     """Return the examples to learn from, and a share held out to judge by."""
@@ -118,18 +118,18 @@ class Training:
         self.best = _weights(self.network)
         self._unread: list[tuple[IntArray, Tensor]] = []
         self._next_write = 0.0
-        self._restore()
+        self._restore_checkpoint()
 
     # Learning ---------------------------------------------------------------------
 
     def learn(self, callback: Callable[[Epoch], object] | None = None) -> Verdict:
         """Learn to the end; leave the best weights in the network."""
-        with reproducible(self.seed, self.data.quality.device):
+        with seeded_random(self.seed, self.data.quality.device):
             if self.held_out is not None and not self.history:
-                self._report(callback, training=None)
+                self._report_epoch(callback, training=None)
             verdict = self._verdict()
             while verdict is None:
-                verdict = self._pass(callback) or self._verdict()
+                verdict = self._train_epoch(callback) or self._verdict()
         if self.held_out is not None:
             self.network.load_state_dict(self.best)
         self.network.eval()
@@ -169,7 +169,9 @@ class Training:
         has_won = self.held_out is None or place.best_epoch > 0
         return Verdict(stop, status, "" if has_won else remedy)
 
-    def _pass(self, callback: Callable[[Epoch], object] | None) -> Verdict | None:
+    def _train_epoch(
+        self, callback: Callable[[Epoch], object] | None
+    ) -> Verdict | None:
         """Go through the groups once, from the present place on."""
         place = self.place
         batches = shuffled_batches(
@@ -178,7 +180,7 @@ class Training:
         self.network.train()
         while place.batch < len(batches):
             numbers = batches[place.batch]
-            self._step(numbers)
+            self._train_step(numbers)
             place.batch += 1
             place.n_steps += 1
             place.n_seen += len(numbers)
@@ -187,14 +189,14 @@ class Training:
         training = place.total / len(self.data)
         place.epoch += 1
         place.batch, place.total = 0, 0.0
-        is_over = self._report(callback, training)
+        is_over = self._report_epoch(callback, training)
         self._save_if_due()
-        return stopped_by_callback() if is_over else None
+        return callback_verdict() if is_over else None
 
-    def _step(self, numbers: IntArray) -> None:
+    def _train_step(self, numbers: IntArray) -> None:
         seeds = np.random.SeedSequence([self.seed, self.place.n_steps])
         torch.manual_seed(int(seeds.generate_state(1, np.uint64)[0]))
-        *_, losses = self._process(self.data, numbers)
+        *_, losses = self._compute_losses(self.data, numbers)
         self.optimizer.zero_grad(set_to_none=True)
         losses.mean().backward()
         self._unread.append((numbers, losses.detach()))
@@ -202,7 +204,7 @@ class Training:
             self._read_losses()
         self.optimizer.step()
 
-    def _process(
+    def _compute_losses(
         self, items: Items, numbers: IntArray
     ) -> tuple[ExampleBatch, Kernels, Tensor]:
         """Return a batch, its kernels, and the loss (B,) of every group."""
@@ -230,14 +232,14 @@ class Training:
 
     # Judging ----------------------------------------------------------------------
 
-    def _report(
+    def _report_epoch(
         self, callback: Callable[[Epoch], object] | None, training: float | None
     ) -> bool:
         """Judge the network and keep the best; return whether the callback stops."""
         place = self.place
         objective, expected_f = training, None
         if self.held_out is not None:
-            objective, expected_f = self._judged(self.held_out)
+            objective, expected_f = self._evaluate(self.held_out)
             known = [one.objective for one in self.history]
             if not known or objective < known[place.best_epoch]:
                 place.best_epoch, place.n_worse = len(known), 0
@@ -250,12 +252,12 @@ class Training:
         return wants_to_stop(callback, step)
 
     @torch.no_grad()
-    def _judged(self, items: Items) -> tuple[float, float]:
+    def _evaluate(self, items: Items) -> tuple[float, float]:
         """Return the mean loss and the expected F-score of some groups."""
         self.network.eval()
         total = score = 0.0
         for numbers in batches_by_size(items.sizes, self.model.batch_size):
-            batch, kernels, losses = self._process(items, numbers)
+            batch, kernels, losses = self._compute_losses(items, numbers)
             total += float(losses.sum())
             score += float(batch.expected_f(kernels)[0].sum())
         # NaN would compare as neither better nor worse.
@@ -264,7 +266,7 @@ class Training:
 
     # Resuming ---------------------------------------------------------------------
 
-    def _restore(self) -> None:
+    def _restore_checkpoint(self) -> None:
         """Take over the state in the checkpoint, if there is one."""
         state = self.checkpoint.get("state")
         if state is None:
