@@ -186,19 +186,21 @@ def main() -> None:
 
 
 def exit_when_parent_dies(parent: int) -> None:
-    """End this process as soon as the process that started it is gone."""
+    """Exit this process, from a thread, soon after the process ``parent`` died."""
     # A thread that looks, for signals at a parent's death are Linux's alone, and are
     # sent at the end of the parent's thread.  Windows never names another parent.
     threading.Thread(target=_exit_without_parent, args=(parent,), daemon=True).start()
 
 
 def _exit_without_parent(parent: int) -> None:
+    """Poll the parent process, and exit when it is gone."""
     while os.getppid() == parent:
         time.sleep(_PERIOD)
     os._exit(1)  # at once, in the middle of whatever the other threads do
 
 
 def _exit_loky_worker_with_parent() -> None:
+    """Make a worker of loky exit when its parent dies."""
     parent = multiprocessing.parent_process()
     # Without a sentinel it is loky's worker, which no server stands above.
     if parent is not None and parent.sentinel is None and parent.pid is not None:

@@ -101,11 +101,13 @@ class LEnsemble:
 
     @classmethod
     def _from_representation(cls, representation: Representation) -> LEnsemble:
+        """Return an ensemble that holds its kernel as ``representation``."""
         ensemble = cls.__new__(cls)
         ensemble._set_representation(representation)
         return ensemble
 
     def _set_representation(self, representation: Representation) -> None:
+        """Set the representation, and number the items from 0."""
         self.representation = representation
         self.items = np.arange(len(representation))
 
@@ -298,7 +300,7 @@ class LEnsemble:
 def _choose_representation(
     dense: Dense, matrix: FloatArray, name: str
 ) -> Representation:
-    """Return how a matrix is held, refusing one that is not semidefinite."""
+    """Return a dense or graded representation; refuse a negative eigenvalue."""
     if not dense.conditioning[0] > 0.0:  # else it has a Cholesky factor
         check_semidefinite(matrix, name)
     return dense.choose_representation()

@@ -171,10 +171,12 @@ class GroundSet:
 
 
 def _quote_names(blocks: Mapping[str, Any]) -> str:
+    """Join the names of blocks, quoted, with commas."""
     return ", ".join(repr(name) for name in blocks)
 
 
 def _similarity_blocks(similarity: Any, quality: FloatArray) -> dict[str, Any]:
+    """Return the similarity as checked matrices by block name."""
     if similarity is None:
         return {"": quality}
     if not isinstance(similarity, Mapping):
@@ -303,7 +305,7 @@ def name_position_in_errors(position: int) -> Iterator[None]:
 
 @contextmanager
 def map_positions_in_errors(positions: Sequence[int] | IntArray) -> Iterator[None]:
-    """Turn positions among some ground sets into those among all."""
+    """Map positions in errors of ground sets from a subsequence to the whole."""
     try:
         yield
     except GroundSetError as error:

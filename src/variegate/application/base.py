@@ -289,5 +289,6 @@ def packaged_model(package: str, name: str) -> Any:
 
 @cache
 def _load_packaged(package: str, name: str) -> Any:
+    """Load a model file of a package, once."""
     with as_file(files(package) / "models" / name) as path:
         return model_files.load(path)

@@ -60,6 +60,7 @@ class _App(click.Group):
 
 
 def _import_command(name: str) -> click.Command:
+    """Import the module of a command, and return the command."""
     module = import_module(f"variegate.cli.{_COMMANDS[name]}")
     command: click.Command = getattr(module, name.replace("-", "_"))
     return command
@@ -78,6 +79,7 @@ def run(command: click.Command = app, name: str = "variegate") -> None:
     """
 
     def fail(message: str, status: int = 2) -> None:
+        """Print an error in one line, and exit."""
         print_text(f"{name}: {message}", err=True)
         sys.exit(status)
 

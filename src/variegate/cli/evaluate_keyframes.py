@@ -158,6 +158,7 @@ def _read_histograms(
 def _score_table(
     rows: Sequence[tuple[str, int, KeyframeScore]], mean: KeyframeScore
 ) -> str:
+    """Return the scores of each user and their mean as a table."""
     cells: list[tuple[str, ...]] = [
         ("user", "frames", "precision", "recall", "F", "CUSa", "CUSe")
     ]

@@ -169,6 +169,7 @@ def _manage_checkpoint(checkpoint: Path | None) -> Iterator[None]:
 
 
 def _is_page(path: Path) -> bool:
+    """Tell whether a path has a suffix of HTML."""
     return path.suffix.lower() in (".html", ".htm")
 
 

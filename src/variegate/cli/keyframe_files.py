@@ -131,6 +131,7 @@ def create_folders(folders: Sequence[Path]) -> Iterator[None]:
 
 
 def _make_folder(folder: Path) -> None:
+    """Make a folder, and refuse one that cannot be written to."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

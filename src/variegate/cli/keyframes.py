@@ -202,6 +202,7 @@ class _Run:
 
 
 def _is_video(path: Path) -> bool:
+    """Tell whether a file is a readable video; print why it is not."""
     try:
         promised_duration(path)
     except VideoError as error:
@@ -211,6 +212,7 @@ def _is_video(path: Path) -> bool:
 
 
 def _report_failure(video: Path, error: Exception) -> None:
+    """Print an error in one line, with the name of the video."""
     text = " ".join(str(error).split())
     where = "" if str(video) in text else f"{video}: "
     output.print_text(f"variegate: {where}{text}", err=True)

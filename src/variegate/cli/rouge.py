@@ -136,6 +136,7 @@ def _score_notes(
 
 
 def _check_reference(path: Path, text: str, scorer: Rouge) -> None:
+    """Refuse a reference that is empty or without words."""
     if not text.strip():
         raise click.UsageError(f"{path}: the reference is empty")
     if not scorer.read(text):
@@ -144,10 +145,12 @@ def _check_reference(path: Path, text: str, scorer: Rouge) -> None:
 
 
 def _plain_scores(scores: Mapping[str, Score]) -> dict[str, dict[str, float]]:
+    """Return scores as dictionaries, for JSON."""
     return {name: score._asdict() for name, score in scores.items()}
 
 
 def _score_table(rows: Sequence[tuple[str, Mapping[str, Score]]]) -> str:
+    """Return precision, recall and F of all systems as a table."""
     heads = ("system", "measure", "P", "R", "F")
     cells = [
         (name, measure, *(f"{value:.5f}" for value in score))

@@ -178,5 +178,6 @@ def _folder_numbers(found: FolderSelection) -> dict[str, Any]:
 def _count_text(
     rows: int, groups: int, empty_groups: int, chosen: int, **others: Any
 ) -> str:
+    """Return the numbers of rows, groups and chosen rows in a sentence."""
     none = f", none from {empty_groups:,} of them" if empty_groups else ""
     return f"{chosen:,} of {rows:,} rows chosen from {count(groups, 'group')}{none}"

@@ -103,6 +103,7 @@ def studio(
 
 
 def _make_session(material: Material, path: Path, data: str) -> Session:
+    """Open the store and the proposer of a session."""
     from variegate.studio.proposals import Proposer
     from variegate.studio.session import Session
     from variegate.studio.store import Store
@@ -117,6 +118,7 @@ def _make_session(material: Material, path: Path, data: str) -> Session:
 
 
 def _open_browser(host: str, opens_browser: bool, address: str) -> None:
+    """Print the address, warn of other machines, and open a browser."""
     from variegate.studio.serving import is_loopback
 
     if not is_loopback(host):

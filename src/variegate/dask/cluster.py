@@ -114,6 +114,7 @@ def connect(address: str, *, timeout: float = 30.0) -> Iterator[Client]:
 
 @contextmanager
 def _close_client_at_end(client: Client) -> Iterator[Client]:
+    """Close the client when the block ends, also if the scheduler is gone."""
     try:
         yield client
     finally:

@@ -232,6 +232,7 @@ class DaskEngine(Engine):
                     raise _StrandedError(f"tasks wait for lost workers; {_RESUME}")
 
     def _wait_for_workers(self) -> dict[str, int]:
+        """Wait for workers, and return the threads of each by address."""
         since = time.monotonic()
         while not (found := self._running_workers(since)):
             time.sleep(0.1)
@@ -258,6 +259,7 @@ class DaskEngine(Engine):
         return found
 
     def _ask_scheduler(self, question: str, **arguments: Any) -> Any:
+        """Call a method of the scheduler, with a time limit."""
         seconds = parse_timedelta(dask.config.get("distributed.comm.timeouts.tcp"))
         with self._explained_errors():
             handler = getattr(self.client.scheduler, question)

@@ -130,6 +130,7 @@ def add_results(version: str, add: bytes, results: Sequence[Any]) -> Any:
 
 @lru_cache(maxsize=8)
 def _load_function(version: str, function: bytes) -> Callable[..., Any]:
+    """Unpickle a function once; refuse one of another version of Variegate."""
     if version != code_version():
         raise VersionMismatchError(
             f"a worker that joined the cluster has Variegate {code_version()}, the "
@@ -184,6 +185,7 @@ class Affinity:
         return kept
 
     def _items_per_worker(self, n_items: int) -> dict[str, int]:
+        """Return how many items each worker may own, by its threads."""
         n_threads = sum(self._workers.values())
         return {
             worker: ceil(n_items * threads / n_threads)

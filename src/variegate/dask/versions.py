@@ -101,5 +101,6 @@ def check_same_versions(found: Mapping[str, Mapping[str, str]]) -> None:
 
 
 def _list_problems(problems: list[str], most: int = 3) -> str:
+    """Join at most ``most`` problems, and count the others."""
     more = len(problems) - most
     return "; ".join(problems[:most]) + (f"; and {more} more" if more > 0 else "")

@@ -94,7 +94,7 @@ class DPPEstimator(BaseEstimator):  # type: ignore[misc]
 
     @abstractmethod
     def _ensemble(self, ground_set: GroundSet) -> LEnsemble:
-        """Return the process of a ground set whose features are those of training."""
+        """Return the process of a ground set with as many features as in training."""
 
     @abstractmethod
     def _log_quality(self, features: FloatArray) -> FloatArray:
@@ -193,6 +193,7 @@ class DPPEstimator(BaseEstimator):  # type: ignore[misc]
         return metrics.mean_scores(self.predict(ground_sets), wanted)["f"]
 
     def _check_n_features(self, n_features: int) -> None:
+        """Refuse a number of quality features other than in training."""
         if n_features != self.n_features_in_:
             raise ValueError(
                 f"{n_features} quality features, but the model was fitted with "
@@ -200,6 +201,7 @@ class DPPEstimator(BaseEstimator):  # type: ignore[misc]
             )
 
     def _checked_ensemble(self, ground_set: GroundSet) -> LEnsemble:
+        """Return the process of a ground set after checking its features."""
         self._check_n_features(ground_set.n_features)
         return self._ensemble(ground_set)
 

@@ -91,6 +91,7 @@ class Learner:
             }
 
     def _new_kernel(self) -> Kernel:
+        """Return an unfitted copy of the kernel, by default a ``MultipleKernel``."""
         kernel = self.model.kernel
         return MultipleKernel() if kernel is None else clone(kernel)
 
@@ -255,6 +256,7 @@ class Learner:
         return printing
 
     def _validation_examples(self, validation: Any) -> Sequence[Example]:
+        """Check held-out data, and return it as examples."""
         if validation is None:
             return ()
         if self.solver.validation_fraction or self.solver.n_validation:
@@ -294,6 +296,7 @@ class Learner:
         return _make_solution(problem, result), (adam, problem.coordinates)
 
     def _first_start(self, problem: LearningProblem | BatchedProblem) -> FloatArray:
+        """Return the start at the fitted parameters, if they fit, or the default."""
         space = problem.space
         parts = space.unpack(space.center())
         if self.known is not None:

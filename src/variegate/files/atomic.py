@@ -85,6 +85,7 @@ def _open_nameless(folder: Path) -> int | None:
 
 
 def _link_at_path(descriptor: int, path: Path, hidden: Path) -> None:
+    """Give a nameless file its path, and replace one that is there."""
     source = f"/proc/self/fd/{descriptor}"
     # With src_dir_fd (which an absolute source ignores), Python calls linkat, which
     # follows the symbolic link; plain link would link to the link itself.

@@ -91,6 +91,7 @@ class LockedDatabase(ABC):
         return False
 
     def _create(self) -> None:
+        """Create the tables, and mark the file as one of this application."""
         for statement in self._schema:
             self._connection.execute(statement)
         self._connection.execute(f"PRAGMA application_id = {self._application}")
@@ -105,6 +106,7 @@ class LockedDatabase(ABC):
         """Return the error to raise in place of one of SQLite."""
 
     def _query_rows(self, query: str, *arguments: Any) -> list[Any]:
+        """Return all rows of a query."""
         with self._lock, self._translated_errors():
             return self._connection.execute(query, arguments).fetchall()
 
@@ -124,6 +126,7 @@ class LockedDatabase(ABC):
 
     @contextmanager
     def _translated_errors(self) -> Iterator[None]:
+        """Translate errors of SQLite that the block raises."""
         try:
             yield
         except sqlite3.Error as error:

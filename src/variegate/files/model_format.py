@@ -95,6 +95,7 @@ _PARAMETERS: dict[str, Shape] = {
 
 
 def _parameter_shape(field: dataclasses.Field[Any]) -> Shape:
+    """Return the shape of a setting by its name or its annotation."""
     if field.name in _PARAMETERS:
         return _PARAMETERS[field.name]
     annotation = str(field.type)
@@ -163,10 +164,12 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def _refuse_constant(name: str) -> None:
+    """Refuse NaN and infinities in JSON."""
     raise ValueError(f"{name} is not a number that a model may hold")
 
 
 def _check_magnitude(value: float, number: str) -> float:
+    """Return a number, or refuse one above ``LARGEST``."""
     if not abs(value) <= LARGEST:
         raise ValueError(f"{number[:20]} is larger than a number in a model may be")
     return value
@@ -191,6 +194,7 @@ def encode_settings(model: Any, not_stored: Sequence[str]) -> dict[str, Any]:
 
 
 def _encode_setting(name: str, value: Any) -> Any:
+    """Return one setting as a plain value, or refuse it."""
     if name == "random_state" and not isinstance(value, int | np.integer | None):
         return None  # a generator's position in its stream is not part of a model
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -265,6 +269,7 @@ def decode_ending(document: Mapping[str, Any], flat: FloatArray) -> SolverResult
 
 
 def _decode_tool(setting: str, value: Mapping[str, Any]) -> Any:
+    """Return a decoder or solver from its type and parameters."""
     name = value.get("type")
     if name not in _TOOLS:
         raise ModelFileError(f"unknown type {name!r}; known are {', '.join(_TOOLS)}")

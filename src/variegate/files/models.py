@@ -188,6 +188,7 @@ def load(
 
 
 def _check_head(document: Any) -> None:
+    """Refuse a document that is not a model, or of a newer version."""
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ModelFileError(f'not a variegate model: "format" is not "{FORMAT}"')
     version = document.get("version")

@@ -103,6 +103,7 @@ class RunStore(LockedDatabase):
         self._check_run(there, self._run)
 
     def _check_run(self, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
+        """Refuse a store of another run, and name the settings that differ."""
         differences = [
             f"{name} was {there.get(name)!r} and is {here.get(name)!r}"
             for name in sorted(there.keys() | here.keys())

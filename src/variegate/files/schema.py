@@ -171,6 +171,7 @@ def Pair(first: Shape, second: Shape) -> Shape:
 
 
 def _is_matrix(value: Any) -> bool:
+    """Tell whether a value is a list of rows of one length."""
     row, number = ListOf(Number(), least=1), Number()
     return (
         ListOf(row, least=1).admits(value)
@@ -185,9 +186,11 @@ MATRIX = Shape("a matrix of numbers", _is_matrix)
 
 
 def _join_path(place: str, name: str) -> str:
+    """Return the place of a value by dotted names."""
     return f"{place}.{name}" if place else name
 
 
 def _abbreviate(value: Any) -> str:
+    """Return the ``repr`` of a value, shortened."""
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

@@ -85,6 +85,7 @@ class _Spill:
 
     @cached_property
     def _file(self) -> IO[bytes]:
+        """The temporary file, opened at first use."""
         file = cast("IO[bytes]", tempfile.TemporaryFile(dir=self._folder))  # noqa: SIM115
         weakref.finalize(self, file.close)
         return file
@@ -111,6 +112,7 @@ class _Spill:
 
 
 def _round_up(size: int, step: int) -> int:
+    """Round ``size`` up to a multiple of ``step``."""
     return -(-size // step) * step
 
 
@@ -183,6 +185,7 @@ class Cache:
             time.sleep(max(left, 0.01 * _IDLE))
 
     def _look_up(self, name: str, key: Any, limits: Limits) -> tuple[bool, Any]:
+        """Return whether an entry is kept, and its value."""
         with self._lock:
             self._requests += 1
             work = self._work.setdefault(name, _WorkEntries(limits.folder))
@@ -193,6 +196,7 @@ class Cache:
         return (False, None) if place is None else (True, work.spill.read(place))
 
     def _store_value(self, name: str, key: Any, value: Any, limits: Limits) -> None:
+        """Keep a value in memory or in the file, if the limits allow it."""
         flat = _serialize_with_buffers(value)
         # Small objects take more room in memory than in a recipe.
         n_bytes = flat[0].nbytes + sum(part.nbytes for part in flat)

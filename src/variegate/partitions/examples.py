@@ -264,6 +264,7 @@ class PartitionedExamples:
 def _first_examples(
     reader: Reader, partition: Partition, most: int = 50
 ) -> list[Example]:
+    """Return copies of at most ``most`` examples of a partition."""
     return copy.deepcopy(reader.read(partition)[:most])
 
 

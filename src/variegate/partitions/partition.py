@@ -91,6 +91,7 @@ class Partition:
 
 
 def _stat_file(path: str) -> os.stat_result:
+    """Return the status of a file, or raise ``UnreadablePartitionError``."""
     try:
         return os.stat(path)
     except OSError as error:
@@ -246,6 +247,7 @@ class PairPartitions(PairReader):
 
 
 def _hash_loaders(loaders: Sequence[Loader]) -> str:
+    """Hash pickled loaders, or raise a ValueError if they cannot be pickled."""
     try:
         return str(hash_of(list(loaders)))
     except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -295,6 +297,7 @@ class SpilledPairs(PairPartitions):
 
 
 def _split_examples(examples: Iterable[Example]) -> Iterator[list[Example]]:
+    """Split examples into lists of bounded size in bytes."""
     part: list[Example] = []
     n_bytes = 0
     for example in examples:
@@ -314,5 +317,6 @@ def _n_bytes(ground_set: GroundSet) -> int:
 
 
 def _load_pairs(path: Path) -> list[tuple[GroundSet, Any]]:
+    """Read the pairs of a temporary file."""
     pairs: list[tuple[GroundSet, Any]] = pickle.loads(path.read_bytes())
     return pairs

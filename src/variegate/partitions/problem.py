@@ -91,6 +91,7 @@ class Preparation:
         return CACHE.get(self.key, partition, make, self.limits)
 
     def _make_problem(self, partition: Partition) -> TrainingProblem | None:
+        """Read a partition and prepare its problem; None without examples."""
         examples = self.reader.read(partition)
         if not examples:
             return None
@@ -185,6 +186,7 @@ class PartitionedProblem(LearningProblem):
         return some
 
     def _tree_sum_or_stored(self, work: partial[Sums], flat: FloatArray) -> Sums:
+        """Return the sum over the partitions, from the store if it has it."""
         partitions, numbers = self.examples.source.partitions, self._numbers
         some = partitions if numbers is None else [partitions[k] for k in numbers]
 

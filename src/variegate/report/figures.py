@@ -143,6 +143,7 @@ def _set_fonts(figure: Figure) -> frozenset[str]:
 
 
 def _warn_once_of_missing(lacking: frozenset[str]) -> None:
+    """Log characters that no font has, each once."""
     new = sorted(lacking - _noted)
     if new:
         _noted.update(new)

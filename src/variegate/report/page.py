@@ -82,10 +82,12 @@ def _escape_markdown(text: str) -> str:
 
 
 def _percentage(number: float) -> str:
+    """Return a share, clipped to [0, 1], in percent."""
     return f"{100.0 * min(max(number, 0.0), 1.0):.1f}"
 
 
 def _svg(figure: Figure, name: str, about: str) -> str:
+    """Return a figure as SVG that templates do not escape."""
     from markupsafe import Markup
 
     return Markup(as_svg(figure, name, about))

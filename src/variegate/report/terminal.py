@@ -63,6 +63,7 @@ def format_bars(names: Sequence[str], values: Sequence[float]) -> str:
 
 
 def _bar(share: float, room: int) -> str:
+    """Return a bar for a share from -1 to 1; negative ones end at the axis."""
     halves = round(2 * _BAR * abs(share))
     full, half = divmod(halves, 2)
     if share < 0.0:

@@ -64,6 +64,7 @@ def lam_omega_for_target(
 def _extend_omegas(
     trials: CrossValidation, lams: Sequence[float], name: str, value: float
 ) -> None:
+    """Try omegas beyond the grid for each lambda that misses the target."""
     for lam in lams:
         if lam == 0.0:
             continue
@@ -82,6 +83,7 @@ def _extend_omegas(
 def _nearest_lam_omega(
     trials: CrossValidation, lams: Sequence[float], name: str, value: float
 ) -> tuple[float, float]:
+    """Warn, and return the pair nearest to a target that none meets."""
     paths = {lam: trials.path(lam) for lam in lams}
     gaps = {
         (lam, point.omega): abs(getattr(point, name) - value)

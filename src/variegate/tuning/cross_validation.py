@@ -253,6 +253,7 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
     def _check_parameters(
         self,
     ) -> tuple[list[float], list[float], tuple[str, float] | None]:
+        """Return lambdas, omegas and the target, or refuse invalid settings."""
         if self.estimator is not None and not isinstance(
             self.estimator, LargeMarginDPP
         ):
@@ -282,6 +283,7 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         return values["lams"], values["omegas"], self._check_target(values["lams"])
 
     def _check_target(self, lams: list[float]) -> tuple[str, float] | None:
+        """Return the name and value of the target, None without one."""
         targets = {"precision": self.target_precision, "recall": self.target_recall}
         asked = [(name, value) for name, value in targets.items() if value is not None]
         if not asked:

@@ -106,6 +106,7 @@ def _fit_and_score(
 
 
 def _on_one_thread(compute: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function with one BLAS thread."""
     with threadpool_limits(limits=1):
         return compute(*arguments)
 
@@ -234,6 +235,7 @@ class CrossValidation:
         return columns
 
     def _quick_decoder(self) -> Decoder:
+        """Return the decoder, an MBR decoder with at most ``n_samples``."""
         decoder = as_decoder(self.model.decoder)
         if isinstance(decoder, MBR) and decoder.n_samples > self.n_samples:
             return replace(decoder, n_samples=self.n_samples)

@@ -171,6 +171,7 @@ class KernelSearch:
         self, model: LargeMarginDPP
     ) -> Iterator[tuple[str, LargeMarginDPP]]:
         # Another penalty is another kernel, which has to be prepared anew: last.
+        """Yield the name and the model of every variation of one setting."""
         for name in sorted(self.varies, key=lambda name: name == "penalty"):
             for value in VARIED[name]:
                 other = clone(model)
@@ -186,6 +187,7 @@ class KernelSearch:
                     yield f"penalty x {value:g}", other
 
     def _find_fallback(self, standings: Sequence[Standing]) -> Winner | None:
+        """Return the best candidate without a kernel, or with one of ``fixed``."""
         able = [
             s for s in standings if s.name not in self.kernels or s.name in self.fixed
         ]
@@ -238,6 +240,7 @@ def kinds_of(kernel: Kernel) -> list[Kinds]:
 
 
 def _mean_familiarity(kernel: Kernel, ground_set: GroundSet) -> float:
+    """Return the mean familiarity of the items, over all kinds."""
     return float(np.mean([kinds.familiarity(ground_set) for kinds in kinds_of(kernel)]))
 
 

@@ -106,6 +106,7 @@ class OmegaPath:
     size = _column_property("size", "Mean number of chosen items at each omega.")
 
     def _column(self, name: str) -> FloatArray:
+        """Return one score of all points as an array."""
         return np.array([getattr(point, name) for point in self.points])
 
     def crossings(self, name: str, value: float, tolerance: float) -> list[Crossing]:
@@ -243,6 +244,7 @@ def _label_points(axes: Axes, path: OmegaPath) -> None:
 
 
 def _mark_target(axes: Axes, path: OmegaPath, along: str | None) -> None:
+    """Draw the target score as a dashed line."""
     if path.target is None:
         return
     name, value = path.target

@@ -108,6 +108,7 @@ class Standing:
         self.fitted.append(fitted)
 
     def _best_rule(self) -> tuple[Rule, FloatArray]:
+        """Return the best rule and its F-scores; the first of rules as good."""
         table = {rule: np.concatenate(parts) for rule, parts in self._found.items()}
         best = max(table.values(), key=lambda scores: float(scores.mean()))
         for rule, scores in table.items():
@@ -311,6 +312,7 @@ class TwoStage:
 def _regression_direction(
     ground_sets: Sequence[GroundSet], subsets: Sequence[IntArray]
 ) -> FloatArray:
+    """Fit a logistic regression, and return its coefficients (d,)."""
     from sklearn.linear_model import LogisticRegression  # slow to import
 
     X = np.concatenate([ground_set.quality for ground_set in ground_sets])
