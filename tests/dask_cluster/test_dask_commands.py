@@ -166,7 +166,7 @@ def test_an_interrupted_fit_goes_on(variegate, cluster, tmp_path, monkeypatch):
     fit = ("fit", "train", *FIT, *cluster)
     succeeds(variegate(*fit, "-o", "whole.json"))
     with monkeypatch.context() as patched:
-        patched.setattr(fitting, "judge", stop)
+        patched.setattr(fitting, "judge_groups", stop)
         status, _, messages = variegate(*fit, "-o", "a.json")
     assert status == 130
     assert "run it again, and it resumes from a.json.checkpoint" in messages
@@ -190,7 +190,7 @@ def test_the_checkpoint_of_another_run(variegate, cluster, tmp_path, monkeypatch
     fit = ("fit", "train", *FIT, *cluster, "-o", "a.json")
     checkpoint = tmp_path / "a.json.checkpoint"
     with monkeypatch.context() as patched:
-        patched.setattr(fitting, "judge", stop)
+        patched.setattr(fitting, "judge_groups", stop)
         assert "resumes from a.json.checkpoint" in variegate(*fit)[2]
     other = (*fit, "--lam", 1)
     assert fails(
