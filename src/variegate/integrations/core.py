@@ -15,6 +15,7 @@ import numpy as np
 from variegate._typing import FloatArray, IntArray
 from variegate._validation import check_choice, check_count, check_number
 from variegate.baselines import METHODS, select
+from variegate.integrations.labels import labels_of, largest_k
 
 RELEVANCES = ("score", "rank")
 _WITHOUT_DIVERSITY = ("top", "max-min", "random")  # methods without diversity
@@ -133,6 +134,12 @@ class ContextSelector:
     count_tokens : callable, optional
         From a text to the number of its tokens; by default words are counted.  A
         document counts at least one.
+    at_most : int, optional
+        For a method: most documents with the same value of the metadata ``per``, such
+        as ``at_most=2, per="source"``.  Where that leaves fewer than ``k`` documents,
+        fewer are chosen.
+    per : str, optional
+        The name of metadata that every document has.
 
     Examples
     --------
@@ -155,6 +162,8 @@ class ContextSelector:
     omega: float | None = None
     relevance: str = RELEVANCES[0]
     count_tokens: TokenCounter | None = None
+    at_most: int | None = None
+    per: str | None = None
 
     def __post_init__(self) -> None:
         check_count("fetch_k", self.fetch_k)
@@ -167,6 +176,13 @@ class ContextSelector:
             raise ValueError(
                 f"count_tokens must be a function, got {self.count_tokens!r}"
             )
+        if (self.at_most is None) != (self.per is None):
+            raise ValueError(
+                "give both at_most, a number of documents, and per, the name of "
+                f"metadata: got at_most={self.at_most!r} and per={self.per!r}"
+            )
+        if self.at_most is not None:
+            check_count("at_most", self.at_most)
         if self.model is None:
             self._check_method()
         else:
@@ -199,6 +215,11 @@ class ContextSelector:
     def _check_model(self) -> None:
         if self.method is not None:
             raise ValueError("give a method or a model, not both")
+        if self.at_most is not None:
+            raise ValueError(
+                "at_most and per are for methods that learn nothing: leave them out, "
+                "or give a method in place of the model"
+            )
         if self.diversity is not None:
             raise ValueError(
                 "diversity is of methods that learn nothing: a model has learned its "
@@ -284,15 +305,21 @@ class ContextSelector:
         if self.model is not None:
             return self._learned(candidates, k, self.budget, self.omega)
         by_rank = self.relevance == "rank" or candidates.scores is None
+        k, labels = len(candidates) if k is None else k, None
+        if self.at_most is not None and self.per is not None:
+            labels = labels_of(candidates, self.per)
+            k = min(k, largest_k(labels, self.at_most))
         return select(
             candidates.embeddings,
             np.linspace(1.0, 0.0, len(candidates)) if by_rank else candidates.scores,
-            len(candidates) if k is None else k,
+            k,
             self.method or "dpp",
             diversity=0.5 if self.diversity is None else self.diversity,
             budget=self.budget,
             costs=None if self.budget is None else candidates.tokens,
             random_state=0,
+            at_most=self.at_most,
+            per=labels,
         )
 
     @cached_property
