@@ -351,7 +351,8 @@ def write_csv_with(table, columns, path):
 @pytest.mark.parametrize("value", [None, float("nan")])
 def test_an_empty_cell(refused, value):
     write_table(with_cell(small_table(), "score", 4, value), "bad.parquet")
-    message = "column 'score' has no value in row 5: correct it, or say what an empty"
+    n_rows = small_table().num_rows
+    message = f"column 'score' has no value in row 5 (1 of {n_rows} cells is empty)"
     ways_out = ("--columns missing=mean (as", "--columns missing=indicator (a kind")
     assert refused(fit("bad.parquet"), message, *ways_out)
     # What a model was told when it was fitted.

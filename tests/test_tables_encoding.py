@@ -310,7 +310,10 @@ def test_empty_cells(values, part, cuts):
     table = cut(pa.table({"x": pa.array(values)}), cuts)
     there = [values[0], values[2], values[3]]
     _, without = learned(pa.table({"x": pa.array(there)}), **{part: "x"})
-    with pytest.raises(TableError, match="column 'x' has no value in row 2: correct"):
+    with pytest.raises(
+        TableError,
+        match=r"column 'x' has no value in row 2 \(1 of 4 cells is empty\): correct",
+    ):
         learned(table, **{part: "x"})
 
     encoding, group = learned(table, **{part: "x"}, missing="mean")
@@ -346,6 +349,16 @@ def test_the_row_of_an_empty_cell_in_a_later_batch():
     values = [1.0] * 7 + [None] + [2.0]
     with pytest.raises(TableError, match="column 'x' has no value in row 8"):
         learned(cut(pa.table({"x": values}), [2, 5]), quality="x")
+
+
+@pytest.mark.parametrize("cuts", [[], [400], [100, 700]])
+def test_empty_cells_are_counted(cuts):
+    values = [None if i % 70 == 10 else float(i) for i in range(1200)]
+    n_empty = sum(value is None for value in values)
+    assert n_empty == 17
+    message = rf"no value in row 11 \({n_empty} of 1,200 cells are empty\): correct it"
+    with pytest.raises(TableError, match=message):
+        learned(cut(pa.table({"x": values}), cuts), quality="x")
 
 
 def test_empty_cells_in_text(tmp_path):

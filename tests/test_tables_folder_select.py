@@ -308,7 +308,9 @@ def test_an_empty_cell_names_file_and_row(fitted, tmp_path, out):
     table = with_cell(some_table(), "score", 61, None)
     folder = write_folder(tmp_path / "t", cut(table, 60))
     with pytest.raises(
-        TableError, match=r"'score' has no value in row 2 of .*part-001.parquet: corr"
+        TableError,
+        match=r"'score' has no value in row 2 of .*part-001.parquet "
+        r"\(1 of \d+ cells is empty\): corr",
     ):
         select_folder(fitted, folder, out, Pickling())
 

@@ -98,7 +98,7 @@ def test_all_problems_and_a_command_that_works(variegate):
         "variegate: 6 problems:",
         "there is no column 'qurey' (did you mean 'query'?)",
         "which rows were chosen? Name the label column with --label",
-        "column 'score' has no value in row 11: correct it, or say what an empty cell",
+        "column 'score' has no value in row 11 (",
         "(--empty-groups drop)",
         "or say that its values are names of kinds: --columns categorical=colour",
         "which is a date and not a number: age:published makes days of it",

@@ -88,6 +88,21 @@ class Batch:
         return cls(rows, first.first, first.is_untyped, numbers, parts=parts)
 
 
+def no_value_error(name: str, row: str, n_empty: int, n_cells: int) -> TableError:
+    """Return the error of a column with empty cells, the first of them in ``row``."""
+    mean, indicator = Setting("missing", "mean"), Setting("missing", "indicator")
+    return TableError(
+        f"column {name!r} has no value in row {row} ({n_empty:,} of {n_cells:,} cells "
+        f"{'is' if n_empty == 1 else 'are'} empty): correct it, or say what an empty "
+        "cell means: ",
+        mean,
+        " (as the average row) or ",
+        indicator,
+        " (a kind of its own)",
+        fixes=[mean],
+    )
+
+
 @dataclass(eq=False)
 class Cells:
     """The cells of a column in some rows, which messages name by ``row_name``."""
@@ -115,16 +130,7 @@ class Cells:
 
     def no_value_error(self, empty: BoolArray) -> TableError:
         """Return the error that names the first empty cell of a column."""
-        mean, indicator = Setting("missing", "mean"), Setting("missing", "indicator")
-        return TableError(
-            f"column {self.name!r} has no value in row {self.row(empty)}: correct it, "
-            "or say what an empty cell means: ",
-            mean,
-            " (as the average row) or ",
-            indicator,
-            " (a kind of its own)",
-            fixes=[mean],
-        )
+        return no_value_error(self.name, self.row(empty), int(empty.sum()), len(empty))
 
     def numbers(self) -> FloatArray:
         """Return numbers, NaN where a cell is empty."""
@@ -327,6 +333,15 @@ def _not_numeric_message(name: str, kind: pa.DataType) -> tuple[str | Setting, .
         remedy = remedy if is_date else "make a number of it first"
         return (f"holds times ({kind}), not numbers: {remedy}",)
     return (f"holds {kind} values, not numbers",)
+
+
+def holds_vectors(column: Any) -> bool:
+    """Return whether the first text that is not empty is a vector."""
+    """Tell whether the first cell of a text column is a JSON list."""
+    if not is_text(column.type):
+        return False
+    cells = (cell for cell in column.to_pylist() if cell and cell.strip())
+    return next(cells, "").lstrip().startswith("[")
 
 
 def is_date(text: str) -> bool:

@@ -32,8 +32,8 @@ import pyarrow.compute as pc
 
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.linalg.cosine import unit_rows
-from variegate.tables.cells import Batch, Cells
-from variegate.tables.columns import Columns, is_text, is_vector
+from variegate.tables.cells import Batch, Cells, holds_vectors, no_value_error
+from variegate.tables.columns import Columns, is_vector
 from variegate.tables.errors import TableError
 
 #: A column with more values than this holds no categories.
@@ -227,10 +227,20 @@ class _Column:
     moments: _Moments | None = None
     levels: frozenset[str] = frozenset()
     has_empty: bool = False
+    n_cells: int = 0
+    n_empty: int = 0
+    #: The row of the first empty cell, if it may not be empty.
+    first_empty: str | None = None
     #: The numbers of a vector; 0 where vectors are known and their size is not.
     size: int | None = None
     #: The first problem of the column.
     problem: TableError | None = None
+
+    def problem_of(self, name: str) -> TableError | None:
+        """Return the first problem; empty cells are counted, and come last."""
+        if self.problem is None and self.first_empty is not None:
+            return no_value_error(name, self.first_empty, self.n_empty, self.n_cells)
+        return self.problem
 
     def merged(self, name: str, other: _Column) -> _Column:
         """Return the statistics of the rows of both; neither changes."""
@@ -242,6 +252,9 @@ class _Column:
             moments,
             self.levels | other.levels,
             self.has_empty or other.has_empty,
+            self.n_cells + other.n_cells,
+            self.n_empty + other.n_empty,
+            self.first_empty or other.first_empty,
             max(sizes, default=None),
             self.problem or other.problem,
         )
@@ -268,7 +281,8 @@ class ColumnStatistics:
     @property
     def problems(self) -> dict[str, TableError]:
         """The first problem of every column that has one."""
-        return {n: one.problem for n, one in self._found.items() if one.problem}
+        found = {name: one.problem_of(name) for name, one in self._found.items()}
+        return {name: problem for name, problem in found.items() if problem}
 
     def add(self, batch: Batch, is_wanted: BoolArray) -> None:
         """Check all rows, and learn from those that are wanted."""
@@ -276,8 +290,10 @@ class ColumnStatistics:
             try:
                 empty = self._add_column(batch, name, is_wanted)
                 found.has_empty |= bool(empty[is_wanted].any())
+                found.n_cells += len(batch)
                 if self.columns.missing == "error" and empty.any():
-                    raise batch[name].no_value_error(empty)
+                    found.n_empty += int(empty.sum())
+                    found.first_empty = found.first_empty or batch[name].row(empty)
             except TableError as error:
                 found.problem = found.problem or error
 
@@ -292,7 +308,7 @@ class ColumnStatistics:
             if problem := _too_many_levels_error(name, found.levels):
                 raise problem
             return np.asarray(texts.is_null().to_numpy(zero_copy_only=False))
-        if batch.is_untyped and _holds_vectors(cells.column):
+        if batch.is_untyped and holds_vectors(cells.column):
             found.size = found.size or 0
         if self._kind(name, "quality") == "vector":
             # Directions need no more than their length, which every row must share.
@@ -372,14 +388,6 @@ def _too_many_levels_error(name: str, levels: Collection[str]) -> TableError | N
         f"column {name!r} has more than {MAX_LEVELS:,} different values: too many for "
         "a category"
     )
-
-
-def _holds_vectors(column: Any) -> bool:
-    """Tell whether the first cell of a text column is a JSON list."""
-    if not is_text(column.type):
-        return False
-    cells = (cell for cell in column.to_pylist() if cell and cell.strip())
-    return next(cells, "").lstrip().startswith("[")
 
 
 def _is_single(kind: pa.DataType) -> bool:

@@ -6,6 +6,7 @@ again with the remedies of the problems found so far, until it finds no others.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -49,6 +50,15 @@ _LISTS = ("quality", "categorical", "similarity")
 _NOTHING: dict[str, Any] = dict.fromkeys(_LISTS, ())
 
 
+#: The counts of empty cells in a message.
+_COUNTS = re.compile(r" \([\d,]+ of [\d,]+ cells (is|are) empty\)")
+
+
+def _text(error: RefusalError) -> str:
+    """Return the message without counts, which may be of a part of the table."""
+    return _COUNTS.sub("", str(error))
+
+
 @dataclass
 class Inspection:
     """Collects the problems of a table, whose columns were given or are a model's."""
@@ -81,10 +91,10 @@ class Inspection:
             if len(self.problems) == n_known:
                 break
         found = self.problems
-        if str(error) not in map(str, found):
+        if _text(error) not in map(_text, found):
             found = [error, *found]
         if len(found) == 1:
-            return error
+            return error if str(error) == str(found[0]) else found[0]
         is_solved = all(problem.fixes for problem in found)
         return TableError.of(found, self._settings_to_change() if is_solved else ())
 
