@@ -17,6 +17,7 @@ import pytest
 from sample_video import write_sample_video
 from sklearn.exceptions import ConvergenceWarning
 
+from variegate._install import install_command
 from variegate.cli import progress
 from variegate.cli.app import run
 from variegate.report.wording import shorten_middle
@@ -700,7 +701,7 @@ def test_without_opencv(variegate, monkeypatch, tmp_path, command):
     (tmp_path / "picks.csv").write_text("video,time\na.mp4,3\n")
     monkeypatch.setitem(sys.modules, "cv2", None)
     result = variegate(*command)
-    assert fails(result, "pip install 'variegate[video]'")
+    assert fails(result, install_command("video"))
     assert not (tmp_path / "out").exists()
 
 

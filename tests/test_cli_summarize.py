@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from variegate._install import install_command
 from variegate.cli.app import run
 from variegate.text import Cluster, Document, Summarizer, Summary
 
@@ -158,7 +159,7 @@ def test_the_second_choice_of_readers_names_itself(
     assert "x = 1" not in output
     assert messages == (
         "variegate: note: c.html read by the built-in HTML reader (trafilatura is not "
-        "installed: pip install 'variegate[text]')\n"
+        f"installed: {install_command('text')})\n"
     )
     (tmp_path / "e.html").write_text(PAGE)
     _, _, messages = variegate("summarize", "c.html", "e.html", *options)
@@ -195,7 +196,7 @@ def test_a_missing_extra_gives_the_command(
     (tmp_path / "paper.pdf").write_bytes(b"%PDF-1.4")
     assert fails(
         variegate("summarize", "paper.pdf", "--model", model_file),
-        "reading PDF files needs pypdfium2: pip install 'variegate[pdf]'",
+        f"reading PDF files needs pypdfium2: {install_command('pdf')}",
     )
 
 

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+from variegate._install import install_command
+
 
 def test_without_dask_the_message_says_how_to_get_it():
     code = (
@@ -10,4 +12,4 @@ def test_without_dask_the_message_says_how_to_get_it():
         "import variegate.dask"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "pip install 'variegate[dask]'" in done.stderr
+    assert install_command("dask") in done.stderr

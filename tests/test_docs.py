@@ -1,5 +1,6 @@
 """Every example in the documentation runs as written."""
 
+import ast
 import doctest
 import importlib
 import re
@@ -158,3 +159,15 @@ def test_the_model_file_page_shows_a_file_that_loads(tmp_path):
     path = tmp_path / "model.json"
     path.write_text(block)
     assert vg.load(path).alpha_.tolist() == [0.25, 0.5]
+
+
+@pytest.mark.parametrize("framework", ["haystack", "langchain", "llamaindex"])
+def test_the_page_of_contexts_shows_the_examples(framework):
+    source = (ROOT / "examples" / f"context_{framework}.py").read_text()
+    (main,) = (
+        ast.get_source_segment(source, node)
+        for node in ast.parse(source).body
+        if isinstance(node, ast.FunctionDef) and node.name == "main"
+    )
+    page = (ROOT / "docs" / "guides" / "context.md").read_text()
+    assert f"```py\n{main}\n```" in page

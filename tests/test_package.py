@@ -206,7 +206,7 @@ def parameters(function):
 #: The rooms of the house from the ground up.  Each may import, at once, when called or
 #: for a type, from its own room and from those on lines above it.
 LAYERS = """
-_version _typing _progress
+_version _typing _progress _install
 _validation _random _processes files subsets
 report
 linalg

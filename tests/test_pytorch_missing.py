@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from variegate._install import install_command
+
 
 @pytest.mark.parametrize(
     "use",
@@ -19,7 +21,7 @@ def test_without_pytorch_the_message_says_how_to_get_it(use):
         f"{use}"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "pip install 'variegate[torch]'" in done.stderr
+    assert install_command("torch") in done.stderr
 
 
 def fit_without_pytorch(device):
@@ -35,7 +37,7 @@ def fit_without_pytorch(device):
     "device", ["cpu", pytest.param("cuda", marks=pytest.mark.slow)]
 )
 def test_learning_on_a_device_says_how_to_get_pytorch(device):
-    assert "pip install 'variegate[torch]'" in fit_without_pytorch(device).stderr
+    assert install_command("torch") in fit_without_pytorch(device).stderr
 
 
 def test_auto_is_numpy_without_pytorch():

@@ -37,7 +37,7 @@ CELLS = {
     "date": pa.array([NOON.date(), None, NOON.date()]),
     "hour": pa.array([NOON.time(), None, NOON.time()]),
     "single": pa.array([0.1, None, 1e-30], pa.float32()),
-    "half": pa.array([0.1, None, 2.0], pa.float16()),
+    "half": pa.array([0.1, None, 2.0]).cast(pa.float16()),
     "view": pa.array(["a", None, "b"], pa.string_view()),
     "nothing": pa.nulls(3),
     "flag": pa.array([True, None, False]),

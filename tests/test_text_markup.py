@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from variegate._install import install_command
 from variegate.text.documents import Cluster
 from variegate.text.markup import (
     HTML_READER,
@@ -90,7 +91,7 @@ def test_without_the_extractor_the_reader_names_itself(monkeypatch):
     assert sentences(document) == BODY
     assert document.reader == (
         "the built-in HTML reader (trafilatura is not installed: "
-        "pip install 'variegate[text]')"
+        f"{install_command('text')})"
     )
 
 

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from outside_data import outside_data
+from variegate._install import install_command
 from variegate.text.documents import Document
 from variegate.text.readers import read_clusters, read_documents, read_text
 
@@ -137,7 +138,7 @@ def test_missing_files_and_empty_folders(tmp_path):
 
 def test_markdown_without_its_package(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "markdown_it", None)
-    with pytest.raises(ImportError, match=re.escape("pip install 'variegate[text]'")):
+    with pytest.raises(ImportError, match=re.escape(install_command("text"))):
         read_documents([write(tmp_path / "a.md", "Text.")])
 
 

@@ -7,6 +7,7 @@ import cv2
 import numpy as np
 import pytest
 
+from variegate._install import install_command
 from variegate.video.reading import (
     TruncatedVideoWarning,
     VideoError,
@@ -289,5 +290,5 @@ def test_without_opencv(tmp_path, monkeypatch):
     path = tmp_path / "video.avi"
     path.touch()
     monkeypatch.setitem(sys.modules, "cv2", None)
-    with pytest.raises(ImportError, match=re.escape("pip install 'variegate[video]'")):
+    with pytest.raises(ImportError, match=re.escape(install_command("video"))):
         read_frames(path)

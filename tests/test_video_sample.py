@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sample_video import Scene, write_sample_video
 
+from variegate._install import install_command
 from variegate.video import hue_histogram
 from variegate.video.reading import read_frames
 from variegate.video.screening import screen
@@ -209,5 +210,5 @@ def test_places_that_cannot_be_written(tmp_path):
 
 def test_without_opencv(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "cv2", None)
-    with pytest.raises(ImportError, match=r"pip install 'variegate\[video\]'"):
+    with pytest.raises(ImportError, match=re.escape(install_command("video"))):
         write_sample_video(tmp_path / "video.mp4")

@@ -6,6 +6,7 @@ import cv2
 import numpy as np
 import pytest
 
+from variegate._install import install_command
 from variegate.video.picture import shrunk
 from variegate.video.reading import Frame, read_frames
 from variegate.video.screening import (
@@ -262,7 +263,7 @@ def test_a_constant_video_keeps_one_frame(tmp_path):
 
 def test_without_opencv(monkeypatch):
     monkeypatch.setitem(sys.modules, "cv2", None)
-    with pytest.raises(ImportError, match=re.escape("pip install 'variegate[video]'")):
+    with pytest.raises(ImportError, match=re.escape(install_command("video"))):
         list(screen(as_frames([plain(9)])))
 
 

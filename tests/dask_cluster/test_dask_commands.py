@@ -14,6 +14,7 @@ from distributed import LocalCluster
 import variegate as vg
 from folder_instances import cut, folder_of, rows_of, some_table, write_folder
 from table_instances import COLUMNS, caller, fails, names_in, succeeds
+from variegate._install import install_command
 from variegate.cli import progress
 from variegate.cli.cluster import WatchedEngine
 from variegate.partitions.problem import Sums
@@ -337,4 +338,4 @@ def test_without_the_extra_it_is_named(variegate, monkeypatch, command, options)
     monkeypatch.delitem(sys.modules, "variegate.dask")
     monkeypatch.setitem(sys.modules, "distributed", None)
     called = variegate(command, "train", *options, "--workers", 2)
-    assert fails(called, "needs Dask", "pip install 'variegate[dask]'")
+    assert fails(called, "needs Dask", install_command("dask"))

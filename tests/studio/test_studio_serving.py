@@ -14,6 +14,7 @@ import pyarrow.parquet as parquet
 import pytest
 from studio_process import Server
 
+from variegate._install import install_command
 from variegate.cli.studio import can_open_browser
 from variegate.studio import serving
 from variegate.studio.serving import is_loopback, serve
@@ -82,12 +83,12 @@ def without(module, code):
 def test_the_extra_is_named_where_it_is_missing(module, tmp_path):
     done = without(module, "import variegate.studio")
     assert "ImportError: the studio needs Starlette and uvicorn" in done.stderr
-    assert "pip install 'variegate[studio]'" in done.stderr
+    assert install_command("studio") in done.stderr
     called = "sys.argv = ['variegate', 'studio', '.']; "
     done = without(module, f"{called}from variegate.cli import main; main()")
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
-    assert "pip install 'variegate[studio]'" in done.stderr
+    assert install_command("studio") in done.stderr
 
 
 # How it ends --------------------------------------------------------------------------

@@ -14,8 +14,10 @@ def main() -> None:
     try:
         import click  # noqa: F401
     except ImportError:
+        from variegate._install import install_command
+
         print(
-            "variegate: the command line needs click: pip install 'variegate[cli]'",
+            f"variegate: the command line needs click: {install_command('cli')}",
             file=sys.stderr,
         )
         raise SystemExit(2) from None

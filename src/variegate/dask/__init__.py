@@ -3,9 +3,11 @@
 try:
     from distributed import Client as _Client  # noqa: F401  (is it there?)
 except ImportError as error:
+    from variegate._install import install_command as _install_command
+
     raise ImportError(
         "this needs Dask's distributed, which is not installed: "
-        "pip install 'variegate[dask]'"
+        f"{_install_command('dask')}"
     ) from error
 
 from variegate.dask.cluster import connect, local_cluster

@@ -176,7 +176,8 @@ class RunStore(LockedDatabase):
 def arrays_to_bytes(**arrays: Any) -> bytes:
     """Return named arrays, with all digits, as the value of a step."""
     content = io.BytesIO()
-    np.savez_compressed(content, allow_pickle=False, **arrays)
+    # NumPy below 2.2 takes allow_pickle for the name of an array.
+    np.savez_compressed(content, **arrays)
     return content.getvalue()
 
 

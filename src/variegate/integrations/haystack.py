@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from variegate._install import install_command
+
 try:
     from haystack import Document, component, default_from_dict, default_to_dict
     from haystack.core.serialization import component_to_dict
     from haystack.utils import deserialize_callable, serialize_callable
 except ImportError as error:
     raise ImportError(
-        f"the ranker needs Haystack ({error}): pip install 'variegate[haystack]'"
+        f"the ranker needs Haystack ({error}): {install_command('haystack')}"
     ) from error
 
 from variegate.integrations.core import Candidates, ContextSelector, Found

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from variegate._install import install_command
+
 try:
     from langchain_core.documents import Document
     from langchain_core.documents.compressor import BaseDocumentCompressor
@@ -12,7 +14,7 @@ try:
     from pydantic import ConfigDict
 except ImportError as error:
     raise ImportError(
-        f"the compressor needs LangChain ({error}): pip install 'variegate[langchain]'"
+        f"the compressor needs LangChain ({error}): {install_command('langchain')}"
     ) from error
 
 import numpy as np

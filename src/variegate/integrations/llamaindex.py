@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from variegate._install import install_command
+
 try:
     from llama_index.core.base.embeddings.base import BaseEmbedding
     from llama_index.core.bridge.pydantic import (
@@ -16,8 +18,7 @@ try:
     from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 except ImportError as error:
     raise ImportError(
-        f"the postprocessor needs LlamaIndex ({error}): "
-        "pip install 'variegate[llamaindex]'"
+        f"the postprocessor needs LlamaIndex ({error}): {install_command('llamaindex')}"
     ) from error
 
 from variegate.integrations.core import Candidates, ContextSelector, Found

@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
-NEEDS_PYTORCH = (
-    "this needs PyTorch, which is not installed: pip install 'variegate[torch]'"
-)
+from variegate._install import install_command
+
+
+def needs_pytorch() -> str:
+    """Return the message about missing PyTorch."""
+    hint = install_command("torch")
+    return f"this needs PyTorch, which is not installed: {hint}"
 
 
 def resolve_device(device: Any) -> str | None:
@@ -52,6 +56,6 @@ def _n_gpus(needed: bool = True) -> int:
         import torch
     except ImportError as error:
         if needed:
-            raise ImportError(NEEDS_PYTORCH) from error
+            raise ImportError(needs_pytorch()) from error
         return 0
     return int(torch.cuda.device_count()) if torch.cuda.is_available() else 0

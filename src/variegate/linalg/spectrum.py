@@ -63,6 +63,9 @@ _GRADED_ROWS = 2
 #: Up to this size there is nothing to gain by leaving eigenvectors for later.
 _SMALL = 100
 
+#: SciPy 1.15 has no dstevd: all eigenvectors are finished at once.
+_HAS_DSTEVD = hasattr(lapack, "dstevd")
+
 #: The share of eigenvectors asked for one by one after which all are finished.
 _FEW = 0.125
 
@@ -132,7 +135,7 @@ def symmetric_eigenpairs(A: FloatArray) -> tuple[FloatArray, Eigenvectors]:
 
     The matrix is overwritten.
     """
-    if len(A) <= _SMALL:
+    if len(A) <= _SMALL or not _HAS_DSTEVD:
         values, vectors = eigh(A, driver="evd", check_finite=False)
         rows = np.ascontiguousarray(vectors.T)
         return values, Eigenvectors(

@@ -16,6 +16,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
+from variegate._install import install_command
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -40,7 +42,7 @@ def new_figure(
         new = _figure_class()
     except ImportError as error:
         raise ImportError(
-            "figures need matplotlib: pip install 'variegate[plot]'"
+            f"figures need matplotlib: {install_command('plot')}"
         ) from error
     if isinstance(height, Sequence):
         figure = new(figsize=(width, sum(height)), layout="constrained")

@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from variegate._install import install_command
 from variegate.report.figures import as_svg
 from variegate.report.wording import count, one_line
 
@@ -50,7 +51,7 @@ def template_environment(
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
     except ImportError as error:
         raise ImportError(
-            f"reports need Jinja2: pip install 'variegate[{extra or room}]'"
+            f"reports need Jinja2: {install_command(str(extra or room))}"
         ) from error
     rooms = Path(__file__).parent.parent
     own = room if isinstance(room, Path) else rooms / room / "templates"

@@ -7,6 +7,8 @@ import math
 import textwrap
 from collections.abc import Collection, Iterable, Sequence
 
+from variegate._install import install_command
+
 #: Characters of the longest bar to one side.
 _BAR = 16
 
@@ -27,7 +29,7 @@ def align_columns(
         from rich.text import Text
     except ImportError as error:
         raise ImportError(
-            "tables on a terminal need rich: pip install 'variegate[cli]'"
+            f"tables on a terminal need rich: {install_command('cli')}"
         ) from error
     table = Table.grid(padding=(0, 2, 0, 0))
     for number, row in enumerate(rows):

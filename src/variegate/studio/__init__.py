@@ -22,9 +22,11 @@ try:
     import starlette as _starlette
     import uvicorn as _uvicorn
 except ImportError as error:
+    from variegate._install import install_command as _install_command
+
     raise ImportError(
         f"the studio needs Starlette and uvicorn ({error}): "
-        "pip install 'variegate[studio]'"
+        f"{_install_command('studio')}"
     ) from error
 
 del _starlette, _uvicorn

@@ -11,8 +11,10 @@ try:
     import narwhals as _narwhals
     import pyarrow as _pyarrow
 except ImportError as error:
+    from variegate._install import install_command as _install_command
+
     raise ImportError(
-        f"tables need pyarrow and narwhals ({error}): pip install 'variegate[tables]'"
+        f"tables need pyarrow and narwhals ({error}): {_install_command('tables')}"
     ) from error
 
 import lazy_loader as _lazy

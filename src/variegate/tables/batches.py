@@ -16,9 +16,17 @@ _PROBED_ROWS = 64
 def data_bytes(batch: pa.RecordBatch) -> int:
     """Return the size of a batch, without dictionaries that many batches share."""
     return sum(
-        (column.indices if pa.types.is_dictionary(column.type) else column).nbytes
+        _bytes(column.indices if pa.types.is_dictionary(column.type) else column)
         for column in batch.columns
     )
+
+
+def _bytes(column: pa.Array) -> int:
+    try:
+        return int(column.nbytes)
+    except pa.ArrowTypeError:
+        # Up to pyarrow 23, views of text have no size but that of all they look into.
+        return int(column.get_total_buffer_size())
 
 
 def with_row_offsets(

@@ -24,6 +24,12 @@ _LONGEST = 80
 _FLAGS = {"0": 0.0, "1": 1.0, "false": 0.0, "true": 1.0, "0.0": 0.0, "1.0": 1.0}
 
 
+def null_where(empty: Any, text: Any) -> Any:
+    """Return text with nulls where a mask is true or null."""
+    # Up to pyarrow 23, a scalar null reads slices of text from the wrong place.
+    return pc.if_else(empty, pa.nulls(len(text), text.type), text)
+
+
 @dataclass(frozen=True, eq=False)
 class Batch:
     """Some rows of a table.
@@ -155,7 +161,7 @@ class Cells:
     def _parse_numbers(self) -> Any:
         """Parse text cells as an Arrow array of numbers; empty cells are null."""
         text = pc.utf8_trim_whitespace(self.column)
-        text = pc.if_else(pc.equal(text, ""), pa.scalar(None, text.type), text)
+        text = null_where(pc.equal(text, ""), text)
         try:
             return text.cast(pa.float64())
         except pa.ArrowInvalid:
@@ -212,7 +218,7 @@ class Cells:
             ) from None
         # NaN is empty, too.
         empty = pc.or_(pc.is_null(self.column, nan_is_null=True), pc.equal(text, ""))
-        return pc.if_else(pc.fill_null(empty, True), pa.scalar(None, pa.string()), text)
+        return null_where(pc.fill_null(empty, True), text)
 
     def names(self) -> list[tuple[str, ...]]:
         """Return the names in each cell: of a list all, of an empty cell none.

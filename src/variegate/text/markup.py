@@ -13,6 +13,7 @@ from html.parser import HTMLParser
 from importlib.metadata import version
 from typing import NamedTuple
 
+from variegate._install import install_command
 from variegate.text.documents import Block, Document, Kind
 
 HTML_READER = "the built-in HTML reader"
@@ -255,7 +256,7 @@ def page_document(source: str) -> Document:
         import trafilatura  # type: ignore[import-not-found, unused-ignore]
         from lxml import etree, html  # type: ignore[import-untyped, unused-ignore]
     except ImportError:
-        reason = "trafilatura is not installed: pip install 'variegate[text]'"
+        reason = f"trafilatura is not installed: {install_command('text')}"
         return _built_in(source, reason)
     parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
     try:
@@ -306,7 +307,7 @@ def markdown_document(source: str) -> Document:
         from markdown_it import MarkdownIt
     except ImportError as error:
         raise ImportError(
-            "reading Markdown needs markdown-it-py: pip install 'variegate[text]'"
+            f"reading Markdown needs markdown-it-py: {install_command('text')}"
         ) from error
     if front_matter := _FRONT_MATTER.match(source):
         source = source[front_matter.end() :]

@@ -8,6 +8,7 @@ from collections import Counter
 from importlib.metadata import version
 from typing import Any
 
+from variegate._install import install_command
 from variegate.text.documents import Document
 from variegate.text.pages import WIDE_GAP, Piece, pages_document
 
@@ -30,7 +31,7 @@ def pdf_document(data: bytes) -> Document:
         import pypdfium2  # type: ignore[import-not-found, import-untyped, unused-ignore]
     except ImportError as error:
         raise ImportError(
-            "reading PDF files needs pypdfium2: pip install 'variegate[pdf]'"
+            f"reading PDF files needs pypdfium2: {install_command('pdf')}"
         ) from error
     try:
         source = pypdfium2.PdfDocument(data)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from variegate._install import install_command
 from variegate.text.documents import Document, Kind
 from variegate.text.markup import Passage, as_document, names
 
@@ -60,7 +61,7 @@ def restructured_document(source: str) -> Document:
         )
     except ImportError as error:
         raise ImportError(
-            "reading reStructuredText needs docutils: pip install 'variegate[text]'"
+            f"reading reStructuredText needs docutils: {install_command('text')}"
         ) from error
     source = _ROLE.sub(_text_of_role, source)
     try:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 
+from variegate._install import install_command
 from variegate.text.documents import Cluster, Document, Sentence
 from variegate.text.languages import Language, as_language, in_other_language
 from variegate.text.layout import (
@@ -114,7 +115,7 @@ def _starts(shadow: str) -> Iterator[int]:
         from syntok.tokenizer import Tokenizer  # type: ignore[import-untyped]
     except ImportError as error:  # pragma: no cover
         raise ImportError(
-            "splitting sentences needs syntok: pip install 'variegate[text]'"
+            f"splitting sentences needs syntok: {install_command('text')}"
         ) from error
     tokens = Tokenizer(replace_not_contraction=False).tokenize(shadow)
     for number, sentence in enumerate(segmenter.segment(tokens)):

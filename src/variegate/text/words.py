@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from variegate._install import install_command
 from variegate._typing import FloatArray
 from variegate.files.model_format import COUNT
 from variegate.files.schema import MapOf, Record
@@ -69,7 +70,7 @@ def _patterns() -> tuple[Any, Any]:
         import regex  # type: ignore[import-untyped]
     except ImportError as error:
         raise ImportError(
-            "words of all scripts need regex: pip install 'variegate[text]'"
+            f"words of all scripts need regex: {install_command('text')}"
         ) from error
     return regex.compile(r"[\p{L}\p{N}][\p{L}\p{N}\p{M}]*"), regex.compile(r"\X")
 

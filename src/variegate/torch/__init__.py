@@ -1,11 +1,11 @@
 """Determinantal point processes for PyTorch."""
 
-from variegate.learning.device_name import NEEDS_PYTORCH
+from variegate.learning.device_name import needs_pytorch
 
 try:
     import torch as _  # noqa: F401
 except ImportError as error:
-    raise ImportError(NEEDS_PYTORCH) from error
+    raise ImportError(needs_pytorch()) from error
 
 from variegate.torch.batch_sampler import DPPBatchSampler
 from variegate.torch.choosing import Subsets

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from variegate._install import install_command
 from variegate._progress import Progress
 
 #: Suffixes by which a video is told from other files.
@@ -39,7 +40,7 @@ def require_cv2() -> None:
         import cv2  # noqa: F401
     except ImportError as error:
         raise ImportError(
-            "reading videos needs OpenCV: pip install 'variegate[video]'"
+            f"reading videos needs OpenCV: {install_command('video')}"
         ) from error
 
 

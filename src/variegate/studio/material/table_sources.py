@@ -28,7 +28,7 @@ from variegate.studio.material.pictures import (
     read_picture,
 )
 from variegate.studio.material.tables import RowDisplay, TableMaterial, unused_name
-from variegate.tables.cells import Batch
+from variegate.tables.cells import Batch, null_where
 from variegate.tables.columns import Columns, is_number, is_text, is_vector
 from variegate.tables.selector import TableSelector
 from variegate.tables.table import Table, as_table
@@ -102,7 +102,7 @@ def _numbers_in(column: Any) -> Any:
     if not is_text(column.type):
         return None
     trimmed = pc.utf8_trim_whitespace(column)
-    full = pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
+    full = null_where(pc.equal(trimmed, ""), trimmed)
     if full.null_count == len(full):
         return None
     for kind in (pa.int64(), pa.float64()):

@@ -1,0 +1,30 @@
+"""Commands that install an extra, for messages about missing packages."""
+
+
+def install_command(extra: str) -> str:
+    """Return the pip command that adds an extra to this installation.
+
+    pip records in ``direct_url.json`` (PEP 610) where it installed the package from,
+    unless that was an index.
+    """
+    # Imported late: most programs never need them.
+    import json
+    from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    try:
+        record = distribution("variegate").read_text("direct_url.json")
+    except PackageNotFoundError:  # run from its sources
+        record = None
+    if record is None:
+        return f"pip install 'variegate[{extra}]'"
+    origin = json.loads(record)
+    url = str(origin["url"])
+    if "dir_info" in origin:
+        option = "-e " if origin["dir_info"].get("editable") else ""
+        return f"pip install {option}'{url2pathname(urlsplit(url).path)}[{extra}]'"
+    if "vcs_info" in origin:
+        source = origin["vcs_info"]
+        url = f"{source['vcs']}+{url}@{source['commit_id']}"
+    return f"pip install 'variegate[{extra}] @ {url}'"
