@@ -173,7 +173,7 @@ def alpha_ndcg(
 ) -> float:
     r"""Return the discounted gain of a ranking, relative to a greedy ideal ranking.
 
-    An item gains less for a subtopic the more items before it cover the subtopic [1]_:
+    An item gains less for a subtopic the more items before it cover the subtopic [2]_:
 
     .. math:: \mathrm{DCG} = \sum_{r=1}^{k} \frac{1}{\log_2(1 + r)}
         \sum_t J(d_r, t) (1 - \alpha)^{\sum_{s < r} J(d_s, t)}.
@@ -197,15 +197,15 @@ def alpha_ndcg(
 
     References
     ----------
-    .. [1] C. L. A. Clarke et al., "Novelty and diversity in information retrieval
+    .. [2] C. L. A. Clarke et al., "Novelty and diversity in information retrieval
        evaluation", SIGIR 2008.
     """
     if not 0.0 <= alpha <= 1.0:
         raise ValueError(f"alpha must be between 0 and 1, got {alpha!r}")
     ranked, J, depth = _ranking(chosen, subtopics, k)
-    if not (J.shape[1] and depth):
-        return float(not (J.shape[1] or len(ranked)))
-    worth: FloatArray = np.ones(J.shape[1])
+    if not (J.shape[2] and depth):
+        return float(not (J.shape[2] or len(ranked)))
+    worth: FloatArray = np.ones(J.shape[2])
     gained = 0.0
     for rank, item in enumerate(ranked.tolist()):
         gained += (J[item] @ worth) / np.log2(rank + 2)
@@ -228,7 +228,7 @@ def intent_aware_precision(
 
     .. math:: \sum_t p_t \frac{1}{k} \sum_{r \le k} J(d_r, t)
 
-    with the probability :math:`p_t` that subtopic :math:`t` is meant [1]_.
+    with the probability :math:`p_t` that subtopic :math:`t` is meant [3]_.
 
     Parameters
     ----------
@@ -247,15 +247,15 @@ def intent_aware_precision(
 
     References
     ----------
-    .. [1] R. Agrawal et al., "Diversifying search results", WSDM 2009.
+    .. [3] R. Agrawal et al., "Diversifying search results", WSDM 2009.
     """
     if weights is None:
         ranked, J, depth = _ranking(chosen, subtopics, k)
-        p = np.ones(J.shape[1])
+        p = np.ones(J.shape[3])
     else:
         ranked, J, depth = _ranking(chosen, subtopics, k, keep_empty=True)
         p = np.asarray(weights, dtype=np.float64)
-        if np.ndim(subtopics) != 2 or p.shape != (J.shape[1],):
+        if np.ndim(subtopics) != 2 or p.shape != (J.shape[3],):
             raise ValueError(
                 "weights must be one for each column of a matrix of subtopics, got "
                 f"shapes {p.shape} and {np.shape(subtopics)}"

@@ -145,8 +145,8 @@ class DPPEstimator(BaseEstimator):  # type: ignore[misc]
         at_most : int or sequence of int, optional
             Choose at most this many items with the same label.
         per : list, optional
-            For each ground set, its ``per`` of :meth:`LEnsemble.decode`: one label for
-            every item, or a sequence of such arrays if ``at_most`` is one.
+            For each ground set, the ``per`` of :meth:`variegate.LEnsemble.decode`: one
+            label for every item, or a sequence of such arrays if ``at_most`` is one.
 
         Returns
         -------

@@ -49,8 +49,8 @@ def check_kernel(
     positive semidefinite N x N matrix.  In random directions :math:`d` and for random
     symmetric :math:`G`, ``pull_back`` must agree with
 
-    .. math:: \Big\langle G, \frac{8 (S(h) - S(-h)) - (S(2h) - S(-2h))}{12 h}
-        \Big\rangle, \qquad S(h) = \mathtt{value}(p(z + h d)),
+    .. math:: \langle G, \frac{8 (S(h) - S(-h)) - (S(2h) - S(-2h))}{12 h}
+        \rangle, \qquad S(h) = \mathtt{value}(p(z + h d)),
 
     where :math:`z` are the free coordinates of the parameters, with which solvers work.
     For the domain ``Free`` they are the parameters themselves.  Of the steps

@@ -114,7 +114,7 @@ def read_documents(
         A PDF, Markdown, reStructuredText or e-mail (``.eml``) file, or the main
         content of an HTML page, is turned into plain text, a paragraph between blank
         lines; so is a text of several pages, which form feeds end.  Any other file is
-        taken as it is.  A folder stands for the files of :data:`DOCUMENT_SUFFIXES` in
+        taken as it is.  A folder stands for the files of ``DOCUMENT_SUFFIXES`` in
         it and below, sorted, without hidden ones; ``"-"`` for standard input.
     encoding : of files other than PDF and e-mail
     """
