@@ -1,10 +1,12 @@
 """PDF files and the output of pdftotext: reading order, running heads, paragraphs."""
 
+import re
 import sys
 
 import pytest
 
 from pdf_files import column, pdf
+from variegate._install import install_command
 from variegate.text.documents import Cluster
 from variegate.text.pages import pages_document, text_pages
 from variegate.text.readers import read_documents
@@ -263,5 +265,5 @@ def test_damaged_bytes_give_text_or_a_message(tmp_path):
 
 def test_pdf_without_its_package(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pypdfium2", None)
-    with pytest.raises(ImportError, match=r"pip install 'variegate\[pdf\]'"):
+    with pytest.raises(ImportError, match=re.escape(install_command("pdf"))):
         read(tmp_path, "a.pdf", pdf([ONE]))
