@@ -9,6 +9,7 @@ from email.message import EmailMessage
 
 import pytest
 
+from variegate._install import install_command
 from variegate.text import Cluster, Document
 from variegate.text.languages import in_other_language
 from variegate.text.layout import lacks_prose
@@ -101,7 +102,7 @@ def test_restructured_text(tmp_path):
 
 def test_restructured_text_without_its_package(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "docutils.core", None)
-    with pytest.raises(ImportError, match=re.escape("pip install 'variegate[text]'")):
+    with pytest.raises(ImportError, match=re.escape(install_command("text"))):
         read(tmp_path, "a.rst", "Text.")
 
 
