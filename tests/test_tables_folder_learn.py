@@ -188,7 +188,7 @@ def test_kernels_are_compared_on_a_sample(tmp_path):
     there = learn_folder(TableSelector(**settings), folder, Pickling())
     assert alike(there, TableSelector(**settings, memory=20_000).fit(folder))
     assert there.training_["n_compared"] == 24
-    assert "On 24 groups, held out in turn" in str(there.describe())
+    assert "In cross-validation on 24 groups" in str(there.describe())
     there.save(tmp_path / "m.json")
     assert load(tmp_path / "m.json").training_ == there.training_
 
@@ -201,7 +201,7 @@ def test_too_many_held_out_groups_are_judged_by_a_sample(folder, monkeypatch):
     assert there.training_["n_held_out"] == 30
     assert there.training_["n_judged"] == 9
     words = str(there.describe())
-    assert "9 of those held out, drawn at random" in words
+    assert "9 of the held-out groups, drawn at random" in words
     assert "on 9 held-out groups" in words
 
 

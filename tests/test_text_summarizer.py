@@ -17,7 +17,7 @@ from variegate.text import Budget, Cluster, Document, Summarizer
 @pytest.fixture(scope="module")
 def model():
     return Summarizer(
-        budget="30w", omega=(0.25, 1.0, 4.0), lam=4.0, n_samples=200, max_iter=100
+        budget="30w", omega=(0.25, 1.0, 4.0), lam=4.0, n_samples=200, max_iter=1000
     ).fit(CLUSTERS)
 
 
@@ -104,13 +104,13 @@ def test_decoders(decoder, search, consensus):
         consensus=consensus,
         budget="30w",
         n_samples=100,
-        max_iter=100,
+        max_iter=1000,
     ).fit(CLUSTERS)
     assert len(model.summarize([STORM], "30w").text.split()) <= 30
 
 
 def test_a_search_among_samples_says_so():
-    model = Summarizer(similarity="cos", features="paper", max_iter=100, n_samples=100)
+    model = Summarizer(similarity="cos", features="paper", max_iter=1000, n_samples=100)
     model.set_params(search="samples").fit(CLUSTERS)
     summary = model.summarize([STORM, BAKERY], "30w").as_dict()
     assert "best agreement among 100 samples" in summary["stop_reason"]
@@ -131,14 +131,14 @@ def test_vectors_of_ones_own():
         calls.append(len(texts))
         return np.random.default_rng(0).standard_normal((len(texts), 5))
 
-    model = Summarizer(embed=embed, budget="30w", n_samples=100, max_iter=100)
+    model = Summarizer(embed=embed, budget="30w", n_samples=100, max_iter=1000)
     assert model.fit(CLUSTERS).summarize([STORM], "20w").text
     assert len(calls) == 3
 
 
 def test_a_corpus_for_word_weights(tmp_path):
     corpus = ["the storm", "the bread", "the mayor"]
-    model = Summarizer(corpus=corpus, budget="30w", n_samples=100, max_iter=100)
+    model = Summarizer(corpus=corpus, budget="30w", n_samples=100, max_iter=1000)
     model.fit(CLUSTERS)
     assert model.corpus_.counts["the"] == 3
     model.save(tmp_path / "m.json")

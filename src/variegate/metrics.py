@@ -203,9 +203,9 @@ def alpha_ndcg(
     if not 0.0 <= alpha <= 1.0:
         raise ValueError(f"alpha must be between 0 and 1, got {alpha!r}")
     ranked, J, depth = _ranking(chosen, subtopics, k)
-    if not (J.shape[2] and depth):
-        return float(not (J.shape[2] or len(ranked)))
-    worth: FloatArray = np.ones(J.shape[2])
+    if not (J.shape[1] and depth):
+        return float(not (J.shape[1] or len(ranked)))
+    worth: FloatArray = np.ones(J.shape[1])
     gained = 0.0
     for rank, item in enumerate(ranked.tolist()):
         gained += (J[item] @ worth) / np.log2(rank + 2)
@@ -251,11 +251,11 @@ def intent_aware_precision(
     """
     if weights is None:
         ranked, J, depth = _ranking(chosen, subtopics, k)
-        p = np.ones(J.shape[3])
+        p = np.ones(J.shape[1])
     else:
         ranked, J, depth = _ranking(chosen, subtopics, k, keep_empty=True)
         p = np.asarray(weights, dtype=np.float64)
-        if np.ndim(subtopics) != 2 or p.shape != (J.shape[3],):
+        if np.ndim(subtopics) != 2 or p.shape != (J.shape[1],):
             raise ValueError(
                 "weights must be one for each column of a matrix of subtopics, got "
                 f"shapes {p.shape} and {np.shape(subtopics)}"
