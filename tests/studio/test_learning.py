@@ -379,6 +379,6 @@ def test_a_teacher_compares_in_the_background():
     try:
         teacher.teach({g: material.wanted[g] for g in range(8)})
         assert teacher.wait(170)
-        assert "compared on 8 groups" in teacher.learned.comparison
+        assert "cross-validation on 8 groups" in teacher.learned.comparison
     finally:
         teacher.close()
