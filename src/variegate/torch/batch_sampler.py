@@ -61,10 +61,6 @@ class DPPBatchSampler:
         Otherwise the last batch of an epoch is smaller.
     seed : int, default=0
         Settles, with the epoch, all that is drawn.
-    num_replicas, rank : int
-        Split each epoch among processes: each draws from a share of its own.  Shares
-        are of the same size; up to ``num_replicas - 1`` items are left out, others each
-        epoch.
     device : str or torch.device, optional
         Where batches are drawn; by default where the embeddings are.
 
@@ -92,104 +88,39 @@ class DPPBatchSampler:
         bandwidth: float | None = None,
         drop_last: bool = False,
         seed: int = 0,
-        num_replicas: int = 1,
-        rank: int = 0,
         device: str | torch.device | None = None,
     ) -> None:
         _check_embeddings(embeddings)
         check_count("batch_size", batch_size)
         check_count("pool", pool)
-        check_count("num_replicas", num_replicas)
         check_flag("drop_last", drop_last)
         check_count("seed", seed, least=0)
-        check_count("rank", rank, least=0)
-        if rank >= num_replicas:
-            raise ValueError(f"rank must be below num_replicas={num_replicas}: {rank}")
         if bandwidth is not None:
             check_number("bandwidth", bandwidth, positive=True)
         own = embeddings.device if isinstance(embeddings, Tensor) else "cpu"
         self.embeddings = embeddings
         self.batch_size, self.pool = int(batch_size), int(pool)
         self.bandwidth, self.drop_last, self.seed = bandwidth, drop_last, int(seed)
-        self.num_replicas, self.rank = int(num_replicas), int(rank)
         self.device = torch.device(own if device is None else device)
-        self.epoch = self._position = self._start = 0
+        self.epoch = 0
         if len(self) == 0:
-            raise ValueError(
-                f"{len(embeddings)} items for {num_replicas} processes make no batch "
-                f"of {batch_size}"
-            )
-
-    @property
-    def _items_per_process(self) -> int:
-        """The number of items of an epoch for this process."""
-        return len(self.embeddings) // self.num_replicas
+            raise ValueError(f"{len(embeddings)} items make no batch of {batch_size}")
 
     def __len__(self) -> int:
         """Return the number of batches of an epoch."""
-        whole = self._items_per_process // self.batch_size
-        return whole + (
-            not self.drop_last and whole * self.batch_size < self._items_per_process
-        )
+        whole, left = divmod(len(self.embeddings), self.batch_size)
+        return whole + (left > 0 and not self.drop_last)
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the next epoch, which otherwise follows the one before.
-
-        An epoch whose state was loaded resumes where it was.
-        """
+        """Set the next epoch, which otherwise follows the one before."""
         check_count("epoch", epoch, least=0)
-        if epoch != self.epoch:
-            self.epoch, self._position, self._start = int(epoch), 0, 0
+        self.epoch = int(epoch)
 
     def __iter__(self) -> Iterator[list[int]]:
-        """Draw the batches of an epoch, or the rest of one whose state was loaded."""
-        start, self._start = self._start, 0
-        self._position = start
-        for batch in self._batches(start):
-            self._position += 1
-            yield batch
-        self.epoch, self._position = self.epoch + 1, 0
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return the settings and the progress of the epoch.
-
-        ``"position"`` counts the batches that were asked for.  A DataLoader with
-        workers asks for some before they are used: before saving, replace it by the
-        number of batches used.
-        """
-        return {**self._settings(), "epoch": self.epoch, "position": self._position}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Resume from a state: the next iteration gives the rest of the batches.
-
-        Before it, at most the batches of sixteen streams are drawn again.
-        """
-        for name, value in self._settings().items():
-            if state.get(name) != value:
-                raise ValueError(
-                    f"the state is of a sampler with {name}={state.get(name)!r}, and "
-                    f"this one has {value!r}"
-                )
-        for name in ("epoch", "position"):
-            check_count(name, state.get(name), least=0)
-        if state["position"] > len(self):
-            raise ValueError(
-                f"the state is at batch {state['position']} of {len(self)} an epoch"
-            )
-        self.epoch = int(state["epoch"])
-        self._position = self._start = int(state["position"])
-
-    def _settings(self) -> dict[str, Any]:
-        names = ("batch_size", "pool", "drop_last", "seed", "num_replicas", "bandwidth")
-        own = {name: getattr(self, name) for name in names}
-        return {"n_items": len(self.embeddings), **own}
-
-    def _batches(self, start: int) -> Iterator[list[int]]:
-        """Draw the batches of this epoch from number ``start`` on."""
+        """Draw the batches of an epoch."""
         shuffle = Generator().manual_seed(self._seed_of())
         order = torch.randperm(len(self.embeddings), generator=shuffle)
-        order = order[self.rank :: self.num_replicas][: self._items_per_process]
-        whole = self._items_per_process // self.batch_size
+        whole = len(order) // self.batch_size
         batches = order[: whole * self.batch_size].view(whole, self.batch_size)
         n_streams = max(1, whole // (_LENGTH * self.pool))
         for number, first in enumerate(range(0, n_streams, _STREAMS)):
@@ -197,14 +128,11 @@ class DPPBatchSampler:
                 whole * stream // n_streams
                 for stream in range(first, min(first + _STREAMS, n_streams) + 1)
             ]
-            if edges[-1] > start:
-                skipped = max(start - edges[0], 0)
-                drawn = self._draw_streams(number, edges, batches)
-                for place, batch in enumerate(drawn):
-                    if place >= skipped:
-                        yield batch.tolist()
-        if start < len(self) and whole < len(self):
+            for batch in self._draw_streams(number, edges, batches):
+                yield batch.tolist()
+        if whole < len(self):
             yield order[whole * self.batch_size :].tolist()
+        self.epoch += 1
 
     def _draw_streams(
         self, number: int, edges: list[int], batches: Tensor
@@ -220,7 +148,7 @@ class DPPBatchSampler:
         # A shorter stream is filled up from its neighbours; that is never used.
         numbers = torch.tensor([a for a, _ in cuts])[:, None] + torch.arange(longest)
         streams = batches[numbers.clamp(max=len(batches) - 1)]
-        seed = self._seed_of(1 + self.rank, number)
+        seed = self._seed_of(1, number)
         generator = Generator(device=self.device).manual_seed(seed)
         pool = min(self.pool, longest)
         items = streams[:, :pool].flatten(1)
