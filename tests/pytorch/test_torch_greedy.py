@@ -90,34 +90,6 @@ def test_budgets_as_the_library(device, seed, n_items, k):
             assert sorted(chosen(found.items[s])) == expected.indices.tolist()
 
 
-@pytest.mark.parametrize("budget", [None, 7.0])
-@pytest.mark.parametrize("k", [None, 2])
-def test_next_to_items_that_are_chosen_already(k, budget, device):
-    rng = np.random.default_rng(8)
-    F, u, _ = random_batch(rng, 6, 10, 14)
-    include = np.array([[3, 7], [0, -1], [-1, 2], [-1, -1], [9, 1], [5, 4]])
-    costs = rng.integers(1, 6, 10).astype(float)
-    spending = {"budget": budget}
-    if budget is not None:
-        spending["costs"] = torch.as_tensor(costs, device=device)
-    for kernel in kernels_of(F, device).values():
-        u_there = torch.as_tensor(u, device=device)
-        found = vt.LEnsembles(kernel, log_quality=u_there).greedy(
-            k, include=torch.as_tensor(include, device=device), **spending
-        )
-        for s in range(6):
-            given_ = include[s][include[s] >= 0]
-            rest = ensemble(F[s], u[s], np.arange(10)).condition(include=given_)
-            expected = rest.decode(
-                "greedy",
-                k=k,
-                budget=budget,
-                costs=None if budget is None else costs[rest.items],
-            )
-            indices = rest.items[expected.indices].tolist()
-            assert sorted(chosen(found.items[s])) == indices
-
-
 def test_a_budget_of_a_number_counts_items(device):
     L = 5.0 * torch.eye(6, dtype=torch.float64, device=device)
     assert chosen(vt.LEnsembles(L).greedy(budget=3).items) == [0, 1, 2]
@@ -289,12 +261,6 @@ OWN = {"log_quality", "mask"}  # of the kernel, not of the choice
         (EYES * torch.tensor([torch.nan, 1])[:, None, None], {}, "set 0: .*not finite"),
         (EYES, {"log_quality": torch.tensor([0.0, torch.inf, 0.0])}, "not finite"),
         (torch.tensor([[1.0, 2.0], [2.0, 1.0]]), {"k": 2}, "semidefinite"),
-        (EYES, {"include": [1]}, "include must be a tensor of item numbers, got list"),
-        (EYES, {"include": torch.ones(2)}, "include must be a tensor of item numbers"),
-        (EYES, {"include": torch.ones(3, 1).long()}, r"include has shape \(3, 1\)"),
-        (EYES, {"include": torch.tensor([3])}, "items from 0 to 2, padded with -1"),
-        (EYES, {"include": torch.tensor([[1, 0], [1, 1]])}, "set 1: .* named twice"),
-        (torch.ones(2, 2), {"include": torch.tensor([0, 1])}, "probability zero"),
     ],
 )
 def test_bad_input(kernel, options, message):

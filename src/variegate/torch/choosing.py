@@ -56,21 +56,16 @@ class Subsets(NamedTuple):
 
 
 def choose_greedily(
-    kernels: Kernels,
-    k: int | None,
-    budget: float | Tensor | None,
-    include: Tensor | None,
+    kernels: Kernels, k: int | None, budget: float | Tensor | None
 ) -> Tensor:
     """Return the items (B, k) of a greedy choice; see ``LEnsembles.greedy``."""
     _check_k(k, kernels.n_items)
-    included = _check_included(include, kernels)
-    room = _remaining_budget(kernels, k, budget, included)
+    room = _remaining_budget(kernels, k, budget)
     most = min(kernels.largest_rank, kernels.n_items if k is None else k)
     above = 0.0 if k is None else -torch.inf
     with full_precision(kernels.kernel):
-        n_columns = None if k is None else most + included.shape[1]
+        n_columns = None if k is None else most
         residuals = _residuals(kernels, kernels.kernel.dtype, n_columns)
-        _raise_for_first(~residuals.take_all(included), _IMPOSSIBLE)
         items, _ = choose_items(
             residuals, most, above=above, room=room, open_ended=k is None
         )
@@ -110,50 +105,27 @@ _UNSOUND = (
     "its kernel or log-qualities are not finite, or the kernel is not positive "
     "semidefinite"
 )
-_IMPOSSIBLE = (
-    "the included items are not all there, are named twice, or have probability zero"
-)
 
 
 def _residuals(
     kernels: Kernels, dtype: torch.dtype, n_columns: int | None, **options: bool
 ) -> Residuals:
     kernel = kernels.kernel[:1] if kernels.is_shared else kernels.kernel
-    u, mask = kernels.log_quality, kernels.mask
-    shape = kernels.kernel.shape[:2]
-    u = kernel.new_zeros(()).expand(shape) if u is None else u
-    if mask is None:
-        mask = kernel.new_ones((), dtype=torch.bool).expand(shape)
-    given = (kernel.to(dtype), u.to(dtype), mask, n_columns)
+    u = kernels.log_quality
+    if u is None:
+        u = kernel.new_zeros(()).expand(kernels.n_sets, kernels.n_items)
+    given = (kernel.to(dtype), u.to(dtype), kernels.present, n_columns)
     if kernels.is_low_rank:
         return FactoredResiduals(*given, **options)
     return DenseResiduals(*given)
 
 
-def _check_included(include: Tensor | None, kernels: Kernels) -> Tensor:
-    """Return the numbers of included items as (B, m), after a check."""
-    n_sets, n_items = kernels.n_sets, kernels.n_items
-    if include is None:
-        return torch.empty((n_sets, 0), dtype=torch.long, device=kernels.device)
-    if not isinstance(include, Tensor) or include.dtype != torch.long:
-        found = getattr(include, "dtype", type(include).__name__)
-        raise ValueError(f"include must be a tensor of item numbers, got {found}")
-    if include.ndim not in (1, 2) or (include.ndim == 2 and len(include) != n_sets):
-        raise ValueError(
-            f"include has shape {tuple(include.shape)}, expected one row of item "
-            f"numbers for each of {n_sets} sets, or one for all"
-        )
-    if bool(((include < -1) | (include >= n_items)).any()):
-        raise ValueError(
-            f"include must name items from 0 to {n_items - 1}, padded with -1"
-        )
-    return include.to(kernels.device).expand(n_sets, -1)
-
-
 def _check_k(k: Any, n_items: int) -> None:
-    if k is not None and (isinstance(k, bool) or not isinstance(k, Integral)):
+    if k is None:
+        return
+    if isinstance(k, bool) or not isinstance(k, Integral):
         raise ValueError(f"k must be a whole number, got {k!r}")
-    if k is not None and not 0 <= int(k) <= n_items:
+    if not 0 <= int(k) <= n_items:
         raise ValueError(f"k must be between 0 and {n_items} items, got {k}")
 
 
@@ -166,7 +138,7 @@ def _raise_for_first(wrong: Tensor, problem: str, rank: Tensor | None = None) ->
 
 
 def _remaining_budget(
-    kernels: Kernels, k: int | None, budget: float | Tensor | None, included: Tensor
+    kernels: Kernels, k: int | None, budget: float | Tensor | None
 ) -> RemainingBudget | None:
     costs = kernels.costs
     if budget is None:
@@ -186,9 +158,7 @@ def _remaining_budget(
     _raise_for_first(
         ~(torch.isfinite(limits) & (limits > 0)), "its budget must be above zero"
     )
-    present = ~indicator_of(included, kernels.n_items)
-    if kernels.mask is not None:
-        present &= kernels.mask
+    present = kernels.present
     if costs is None:
         costs = torch.ones_like(present, dtype=torch.float64)
     positive = torch.isfinite(costs) & (costs > 0)

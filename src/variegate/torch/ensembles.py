@@ -151,7 +151,6 @@ class LEnsembles:
         *,
         budget: float | Tensor | None = None,
         costs: Tensor | None = None,
-        include: Tensor | None = None,
     ) -> Subsets:
         """Choose a subset of every set greedily, as ``decode("greedy")`` does.
 
@@ -170,10 +169,6 @@ class LEnsembles:
             The largest sum of costs.  Items are then chosen by gain for their cost.
         costs : tensor of shape (B, N) or (N,), optional
             Positive; ones if there is a budget and no costs.
-        include : tensor of shape (B, m) or (m,), optional
-            Numbers of items that are chosen already, padded with -1, as for
-            ``LEnsemble.condition``.  They count neither for ``k`` nor for the budget,
-            and are not returned.
 
         Returns
         -------
@@ -187,7 +182,7 @@ class LEnsembles:
         is left (1e-5 in single precision), and gains within 1e-10 (1e-5) as equal.
         """
         collection = self.collection(costs=costs)
-        items = choose_greedily(self._single_batch(collection), k, budget, include)
+        items = choose_greedily(self._single_batch(collection), k, budget)
         return Subsets.of(collection.without_axis(items))
 
     @torch.no_grad()

@@ -97,16 +97,6 @@ class Residuals(ABC):
         self.residual.scatter_(1, item[:, None], left)
         self.count += 1
 
-    def take_all(self, items: Tensor) -> Tensor:
-        """Take items (B, m), padded with -1; return the sets where that is possible."""
-        possible = self.residual.new_ones(len(items), dtype=torch.bool)
-        for item in items.unbind(dim=1):
-            wanted, place = item >= 0, item.clamp(min=0)
-            left = self.residual.gather(1, place[:, None]).squeeze(1) > self.tolerance
-            possible &= left | ~wanted
-            self.take(place, wanted & left)
-        return possible
-
     @property
     def columns(self) -> Tensor:
         """The columns of the factor of ``S``, in rows: (B, count, N)."""

@@ -74,6 +74,14 @@ class Kernels:
         """The device of all tensors."""
         return self.kernel.device
 
+    @property
+    def present(self) -> Tensor:
+        """Where there is an item (B, N): the mask, or all of it without one."""
+        if self.mask is not None:
+            return self.mask
+        true = torch.ones((), dtype=torch.bool, device=self.device)
+        return true.expand(self.n_sets, self.n_items)
+
     def losses(
         self,
         targets: Targets,
