@@ -11,20 +11,14 @@ import variegate.torch as vt
 from instances import KERNELS
 from variegate.torch import similarities
 
-#: The module of each kernel that has one.
-MODULES = {
-    vg.Linear: vt.LinearSimilarity,
-    vg.Gaussian: vt.GaussianSimilarity,
-    vg.MultipleKernel: vt.GaussianSimilarity,
-    vg.Kinds: vt.KindsSimilarity,
-    vg.Metric: vt.MetricSimilarity,
-}
+#: The kernels that have a module.
+WITH_MODULE = (vg.Linear, vg.Gaussian, vg.MultipleKernel, vg.Kinds, vg.Metric)
 
 
 def has_module(case):
     kernel = case.kernel
     return (
-        type(kernel) in MODULES
+        isinstance(kernel, WITH_MODULE)
         and getattr(kernel, "approximation", None) is None
         and getattr(kernel, "blocks", None) is None
     )
@@ -50,18 +44,37 @@ def on(device, features):
     return torch.from_numpy(dense).to(device)
 
 
-def module_of(kernel, parameters, device):
-    make = MODULES[type(kernel)].from_kernel
-    made = make(kernel) if not len(parameters) else make(kernel, parameters)
-    return made.to(device)
+def module_of(kernel, parameters):
+    """Return the module with the parameters of a fitted kernel."""
+    if isinstance(kernel, vg.Linear):
+        return vt.LinearSimilarity(kernel.normalize)
+    if isinstance(kernel, vg.Gaussian):
+        return vt.GaussianSimilarity([kernel.bandwidth], False, kernel.anchored)
+    if isinstance(kernel, vg.MultipleKernel):
+        (bandwidths,) = kernel.bandwidths_.values()
+        linear = bool(kernel.linear)
+        module = vt.GaussianSimilarity(bandwidths.tolist(), linear, kernel.anchored)
+        values = {"roots": np.sqrt(parameters)}
+    elif isinstance(kernel, vg.Metric):
+        weight = kernel.weights(parameters)
+        module, values = vt.MetricSimilarity(weight.shape[1]), {"weight": weight}
+    else:
+        weight, bias = kernel.weights(parameters)
+        module = vt.KindsSimilarity(weight.shape[1])
+        odds = np.log(kernel.epsilon / (1.0 - kernel.epsilon)) + parameters[-1]
+        values = {"weight": weight, "bias": bias, "log_odds": odds}
+    for name, value in values.items():
+        setattr(module, name, nn.Parameter(torch.tensor(value, dtype=torch.float64)))
+    return module
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_a_module_is_the_kernel_it_was_made_from(case, device):
+def test_a_module_is_its_kernel(case, device):
     ground_set, kernel, parameters = instance(case)
-    S = module_of(kernel, parameters, device)(
-        on(device, ground_set.features(getattr(kernel, "block", None)))
-    )
+    items = on(device, ground_set.features(getattr(kernel, "block", None)))
+    if isinstance(kernel, vg.Kinds):
+        items = items - torch.from_numpy(kernel.center_).to(device)
+    S = module_of(kernel, parameters).to(device)(items)
     expected = kernel.value(kernel.prepare(ground_set), parameters)
     np.testing.assert_allclose(S.detach().cpu(), expected, rtol=1e-12, atol=1e-13)
 
@@ -148,28 +161,27 @@ def test_items_of_zeros_stay_and_have_a_finite_slope(device):
 
 
 @pytest.mark.parametrize(
-    "make",
+    "similarity",
     [
-        lambda encoder: vt.LinearSimilarity(encoder=encoder),
-        lambda encoder: vt.GaussianSimilarity([1.0, 2.0], encoder=encoder),
-        lambda encoder: vt.GaussianSimilarity([1.0], anchored=True, encoder=encoder),
-        lambda encoder: vt.KindsSimilarity(4, n_kinds=3, encoder=encoder),
-        lambda encoder: vt.MetricSimilarity(4, rank=3, encoder=encoder),
+        vt.LinearSimilarity(),
+        vt.GaussianSimilarity([1.0, 2.0]),
+        vt.GaussianSimilarity([1.0], anchored=True),
+        vt.KindsSimilarity(4, n_kinds=3),
+        vt.MetricSimilarity(4, rank=3),
     ],
     ids=["linear", "gaussian", "anchored", "kinds", "metric"],
 )
-def test_an_encoder_learns_through_every_similarity(make, device):
+def test_an_encoder_learns_through_every_similarity(similarity, device):
     torch.manual_seed(0)
     encoder = nn.Linear(6, 4)
-    module = make(encoder).to(device)
+    module = nn.Sequential(encoder, similarity).to(device)
     X = torch.randn(2, 5, 6, device=device)
     S = module(X)
     assert S.shape == (2, 5, 5)
     assert torch.linalg.eigvalsh(S.detach().double()).min() > -1e-5
     S[:, 0, 1:].sum().backward()
     assert encoder.weight.grad.abs().sum() > 0.0
-    alone = type(module).forward(module, X[1])
-    torch.testing.assert_close(alone, S[1])
+    torch.testing.assert_close(module(X[1]), S[1])
 
 
 def test_learning_weights_keeps_them_on_the_simplex(device):
@@ -189,38 +201,11 @@ def test_learning_weights_keeps_them_on_the_simplex(device):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: vt.LinearSimilarity(encoder=3), "encoder must be a module or None"),
         (lambda: vt.GaussianSimilarity([0.0]), "a bandwidth must be a finite number"),
         (lambda: vt.GaussianSimilarity([], linear=False), "at least one bandwidth"),
         (lambda: vt.KindsSimilarity(0), "n_features must be a whole number"),
         (lambda: vt.KindsSimilarity(2, epsilon=1.0), "epsilon must be below 1"),
         (lambda: vt.MetricSimilarity(2, rank=0), "rank must be a whole number"),
-        (
-            lambda: vt.LinearSimilarity.from_kernel(vg.Kinds()),
-            "expected a kernel Linear, got Kinds",
-        ),
-        (
-            lambda: vt.GaussianSimilarity.from_kernel(
-                vg.MultipleKernel([1.0]), [0.5, 0.25, 0.25]
-            ),
-            "MultipleKernel has 2 parameters, got an array of shape",
-        ),
-        (
-            lambda: vt.GaussianSimilarity.from_kernel(
-                vg.MultipleKernel([1.0], blocks=["a", "b"])
-            ),
-            "make a module for each",
-        ),
-        (
-            lambda: vt.GaussianSimilarity.from_kernel(
-                vg.Gaussian(1.0, approximation="fourier", rank=4)
-            ),
-            "with an approximation has no module",
-        ),
-        (
-            lambda: vt.KindsSimilarity.from_kernel(vg.Kinds()),
-            "the kinds are not settled yet",
-        ),
     ],
 )
 def test_bad_settings_are_refused_in_words(make, message):

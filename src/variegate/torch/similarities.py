@@ -9,17 +9,15 @@ differences: inner products would drown small ones in the rounding of large norm
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import reduce
 from math import log, sqrt
-from typing import Any, Self
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from variegate._validation import check_count, check_flag, check_number
-from variegate.kernels import Gaussian, Kernel, Kinds, Linear, Metric, MultipleKernel
 from variegate.kernels.gaussian import DIRECT_FEATURES
 
 
@@ -109,36 +107,13 @@ def metric(features: Tensor, weight: Tensor) -> Tensor:
     return torch.exp(-0.5 * squared_distances(features @ weight.T))
 
 
-class _Similarity(nn.Module):
-    def __init__(self, encoder: nn.Module | None) -> None:
-        super().__init__()
-        if encoder is not None and not isinstance(encoder, nn.Module):
-            raise ValueError(f"encoder must be a module or None, got {encoder!r}")
-        self.encoder = encoder
-
-    def forward(self, features: Tensor) -> Tensor:
-        """Return the similarity (..., N, N) of items (..., N, d)."""
-        return self._gram(features if self.encoder is None else self.encoder(features))
-
-    @abstractmethod
-    def _gram(self, items: Tensor) -> Tensor: ...
-
-    def _fill(self, **values: Any) -> Self:
-        """Fill parameters and buffers, in double precision."""
-        double = {k: torch.as_tensor(v, dtype=torch.float64) for k, v in values.items()}
-        self.double().load_state_dict(double, strict=False)
-        return self
-
-
-class LinearSimilarity(_Similarity):
+class LinearSimilarity(nn.Module):
     """Inner products of items, ``S_ij = φ_iᵀ φ_j``.
 
     Parameters
     ----------
     normalize : bool, default=False
         Scale items to unit length first: the cosine similarity.  Zeros stay.
-    encoder : module, optional
-        Applied to the features first.
 
     Examples
     --------
@@ -149,24 +124,17 @@ class LinearSimilarity(_Similarity):
             [0.8000, 1.0000]])
     """
 
-    def __init__(
-        self, normalize: bool = False, encoder: nn.Module | None = None
-    ) -> None:
-        super().__init__(encoder)
+    def __init__(self, normalize: bool = False) -> None:
+        super().__init__()
         check_flag("normalize", normalize)
         self.normalize = normalize
 
-    @classmethod
-    def from_kernel(cls, kernel: Linear, encoder: nn.Module | None = None) -> Self:
-        """Return the similarity of a :class:`variegate.Linear`."""
-        _check_kernel(kernel, Linear)
-        return cls(kernel.normalize, encoder)
-
-    def _gram(self, items: Tensor) -> Tensor:
+    def forward(self, items: Tensor) -> Tensor:
+        """Return the similarity (..., N, N) of items (..., N, d)."""
         return linear(items, self.normalize)
 
 
-class GaussianSimilarity(_Similarity):
+class GaussianSimilarity(nn.Module):
     r"""Gaussians at several bandwidths and a linear part, with learned weights.
 
     .. math:: S_{ij} = \sum_k w_k \exp(-\|\phi_i - \phi_j\|^2 / \sigma_k^2)
@@ -183,14 +151,13 @@ class GaussianSimilarity(_Similarity):
         Whether there is a linear part.
     anchored : bool, default=False
         See :class:`variegate.Gaussian`.
-    encoder : module, optional
-        Applied to the features first.
 
     Examples
     --------
     >>> import torch
     >>> import variegate.torch as vt
-    >>> similarity = vt.GaussianSimilarity([0.5, 2.0], encoder=torch.nn.Linear(16, 4))
+    >>> encoder = torch.nn.Linear(16, 4)
+    >>> similarity = torch.nn.Sequential(encoder, vt.GaussianSimilarity([0.5, 2.0]))
     >>> similarity(torch.randn(8, 10, 16)).shape  # eight ground sets of ten items
     torch.Size([8, 10, 10])
     """
@@ -200,9 +167,8 @@ class GaussianSimilarity(_Similarity):
         bandwidths: Sequence[float],
         linear: bool = True,
         anchored: bool = False,
-        encoder: nn.Module | None = None,
     ) -> None:
-        super().__init__(encoder)
+        super().__init__()
         for bandwidth in bandwidths:
             check_number("a bandwidth", bandwidth, positive=True)
         check_flag("linear", linear)
@@ -214,71 +180,38 @@ class GaussianSimilarity(_Similarity):
             raise ValueError("give at least one bandwidth, or linear=True")
         self.roots = nn.Parameter(torch.full((n_weights,), n_weights**-0.5))
 
-    @classmethod
-    def from_kernel(
-        cls,
-        kernel: MultipleKernel | Gaussian,
-        parameters: Any = None,
-        encoder: nn.Module | None = None,
-    ) -> Self:
-        """Return the similarity of a fitted kernel, in double precision.
-
-        A :class:`variegate.Gaussian`, or a :class:`variegate.MultipleKernel` of one
-        block with the weights ``parameters`` (``kernel_parameters_`` of a model; by
-        default equal ones), without an approximation.
-        """
-        _check_kernel(kernel, MultipleKernel, Gaussian)
-        if kernel.approximation is not None:
-            raise ValueError(
-                "a kernel with an approximation has no module: its features are "
-                "kernel.factors(ground_set)"
-            )
-        if isinstance(kernel, Gaussian):
-            kernel.check()
-            return cls([kernel.bandwidth], False, kernel.anchored, encoder)._fill()
-        ladders = kernel._fitted_bandwidths()
-        if len(ladders) != 1:
-            raise ValueError(
-                f"the kernel reads the blocks {list(ladders)}: make a module for each"
-            )
-        (bandwidths,) = ladders.values()
-        made = cls(bandwidths.tolist(), bool(kernel.linear), kernel.anchored, encoder)
-        return made._fill(roots=_parameters_of(kernel, parameters).sqrt())
-
     @property
     def weights(self) -> Tensor:
         """The weights of the Gaussians, then of the linear part; they sum to one."""
         squares = self.roots * self.roots
         return squares / squares.sum()
 
-    def _gram(self, items: Tensor) -> Tensor:
+    def forward(self, items: Tensor) -> Tensor:
+        """Return the similarity (..., N, N) of items (..., N, d)."""
         parts = list(gaussians(items, self.bandwidths, self.anchored))
         if self.linear:
             parts.append(linear(items))
         return reduce(torch.add, map(torch.mul, self.weights, parts))
 
 
-class KindsSimilarity(_Similarity):
+class KindsSimilarity(nn.Module):
     r"""Similarity of items by the probabilities of learned kinds.
 
     .. math:: p_i = \mathrm{softmax}(W x_i + b), \qquad
         S_{ij} = (1 - \varepsilon) \sum_k \sqrt{p_{ik}\, p_{jk}}
         + \varepsilon\, [i = j]
 
-    with ``x`` the features less ``center``, of unit length, as
-    :class:`variegate.Kinds`.  ``W``, ``b`` and the log-odds of ``ε`` are learned.
+    with ``x`` the features scaled to unit length, as :class:`variegate.Kinds` of
+    centred ones.  ``W``, ``b`` and the log-odds of ``ε`` are learned.
 
     Parameters
     ----------
     n_features : int
-        Of an item, after the encoder.
     n_kinds : int, default=16
     sharpness : float, default=5.0
         How clearly items belong to one of the random kinds of the start.
     epsilon : float, default=0.05
         ``ε`` at the start, between 0 and 1.
-    encoder : module, optional
-        Applied to the features first.
 
     Examples
     --------
@@ -295,9 +228,8 @@ class KindsSimilarity(_Similarity):
         n_kinds: int = 16,
         sharpness: float = 5.0,
         epsilon: float = 0.05,
-        encoder: nn.Module | None = None,
     ) -> None:
-        super().__init__(encoder)
+        super().__init__()
         check_count("n_features", n_features)
         check_count("n_kinds", n_kinds)
         check_number("sharpness", sharpness, positive=True)
@@ -305,33 +237,17 @@ class KindsSimilarity(_Similarity):
         if epsilon >= 1.0:
             raise ValueError(f"epsilon must be below 1, got {epsilon!r}")
         directions = unit_rows(torch.randn(n_kinds, n_features))
-        self.register_buffer("center", torch.zeros(n_features))
         self.weight = nn.Parameter(2.0 * sharpness * directions)
         self.bias = nn.Parameter(torch.full((n_kinds,), -float(sharpness)))
         self.log_odds = nn.Parameter(torch.tensor(log(epsilon / (1.0 - epsilon))))
 
-    @classmethod
-    def from_kernel(
-        cls, kernel: Kinds, parameters: Any = None, encoder: nn.Module | None = None
-    ) -> Self:
-        """Return the similarity of a fitted :class:`variegate.Kinds`.
-
-        In double precision, at ``parameters`` (by default the start of learning).
-        """
-        _check_kernel(kernel, Kinds)
-        given = _parameters_of(kernel, parameters).numpy()
-        weight, bias = kernel.weights(given)
-        n_kinds, n_features = weight.shape
-        new = cls(n_features, n_kinds, kernel.sharpness, kernel.epsilon, encoder)
-        odds = log(kernel.epsilon / (1.0 - kernel.epsilon)) + float(given[-1])
-        return new._fill(center=kernel.center_, weight=weight, bias=bias, log_odds=odds)
-
-    def _gram(self, items: Tensor) -> Tensor:
-        items = unit_rows(items - self.center)
-        return kinds(items, self.weight, self.bias, torch.sigmoid(self.log_odds))
+    def forward(self, items: Tensor) -> Tensor:
+        """Return the similarity (..., N, N) of items (..., N, d)."""
+        epsilon = torch.sigmoid(self.log_odds)
+        return kinds(unit_rows(items), self.weight, self.bias, epsilon)
 
 
-class MetricSimilarity(_Similarity):
+class MetricSimilarity(nn.Module):
     r"""Gaussian similarity in a few learned directions.
 
     .. math:: S_{ij} = \exp(-\|W (x_i - x_j)\|^2 / 2)
@@ -341,11 +257,8 @@ class MetricSimilarity(_Similarity):
     Parameters
     ----------
     n_features : int
-        Of an item, after the encoder.
     rank : int, default=16
         The number of directions.
-    encoder : module, optional
-        Applied to the features first.
 
     Examples
     --------
@@ -355,43 +268,14 @@ class MetricSimilarity(_Similarity):
     torch.Size([3, 10, 10])
     """
 
-    def __init__(
-        self, n_features: int, rank: int = 16, encoder: nn.Module | None = None
-    ) -> None:
-        super().__init__(encoder)
+    def __init__(self, n_features: int, rank: int = 16) -> None:
+        super().__init__()
         check_count("n_features", n_features)
         check_count("rank", rank)
         # Of two items that differ by standard normal features, ‖W (x - x')‖² is 2.
         scale = 1.0 / sqrt(rank * n_features)
         self.weight = nn.Parameter(scale * torch.randn(rank, n_features))
 
-    @classmethod
-    def from_kernel(
-        cls, kernel: Metric, parameters: Any = None, encoder: nn.Module | None = None
-    ) -> Self:
-        """Return a fitted :class:`variegate.Metric` at ``parameters``, as a module."""
-        _check_kernel(kernel, Metric)
-        weight = kernel.weights(_parameters_of(kernel, parameters).numpy())
-        return cls(weight.shape[1], len(weight), encoder)._fill(weight=weight)
-
-    def _gram(self, items: Tensor) -> Tensor:
+    def forward(self, items: Tensor) -> Tensor:
+        """Return the similarity (..., N, N) of items (..., N, d)."""
         return metric(items, self.weight)
-
-
-def _check_kernel(kernel: Any, *expected: type[Kernel]) -> None:
-    if not isinstance(kernel, expected):
-        names = " or ".join(kind.__name__ for kind in expected)
-        raise ValueError(f"expected a kernel {names}, got {kernel!r}")
-
-
-def _parameters_of(kernel: Kernel, parameters: Any) -> Tensor:
-    domain = kernel.domain
-    if parameters is None:
-        return torch.from_numpy(domain.center())
-    given = torch.as_tensor(parameters, dtype=torch.float64).detach().cpu()
-    if given.shape != (domain.size,):
-        raise ValueError(
-            f"{type(kernel).__name__} has {domain.size} parameters, got an array of "
-            f"shape {tuple(given.shape)}"
-        )
-    return given
