@@ -34,7 +34,7 @@ from variegate.learning.examples import Example
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.problem import TrainingProblem
 from variegate.torch.kernel_similarities import weighted_sum
-from variegate.torch.problem import DeviceProblem, Point
+from variegate.torch.problem import DeviceProblem
 
 N_ITEMS, N_QUALITY, N_SIMILARITY = 10, 8, 16
 #: Two items are about this far from each other.
@@ -115,7 +115,7 @@ def evaluations(ground_sets, subsets, share, device, jobs):
 
 def parts(problem, point):
     """Measure what an evaluation is made of, in seconds."""
-    at = Point(point, problem.space, problem.device, learned=True)
+    at = problem.space.unpack(problem.send(point).requires_grad_())
     found = dict.fromkeys(("qualities", "similarity", "loss", "gradient"), 0.0)
     for stack in problem._stacks:
         for name, work in pieces(stack, at).items():
@@ -131,8 +131,8 @@ def pieces(stack, at):
         stack.build_kernels(at).losses(targets, 1.0)[0].sum().backward()
 
     return {
-        "qualities": partial(weighted_sum, at.theta, stack.quality),
-        "similarity": partial(stack.kernel, at.kernel),
+        "qualities": partial(weighted_sum, at["theta"], stack.quality),
+        "similarity": partial(stack.kernel, at["kernel"]),
         "loss": partial(kernels.losses, targets, 1.0),
         "gradient": gradient,
     }

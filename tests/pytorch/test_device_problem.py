@@ -15,7 +15,7 @@ from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.parameters import InfeasibleError
 from variegate.learning.problem import TrainingProblem
 from variegate.torch.kernel_similarities import weighted_sum
-from variegate.torch.problem import DeviceProblem, Point
+from variegate.torch.problem import DeviceProblem
 
 CASES = [case for case in KERNELS if case.name != "user"]
 LOW_RANK = {
@@ -179,7 +179,7 @@ def test_evaluations_do_not_wait_for_the_device(device):
         _, there = both(examples_of([7, 7, 8, 300], eight), kernel, device)
         point = a_point(there)
         there.value_and_gradient(point)  # what is computed once
-        at = Point(point, there.space, device, learned=True)
+        at = there.space.unpack(there.send(point).requires_grad_())
         with nothing_waits(device):
             for stack in there._stacks:
                 kernels, loss = stack.build_kernels(at), there.loss

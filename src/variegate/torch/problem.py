@@ -7,7 +7,7 @@ one value and one gradient back, and nothing waits in between.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -22,7 +22,7 @@ from variegate.kernels import Kernel
 from variegate.learning.examples import Example
 from variegate.learning.factors import Factors
 from variegate.learning.objective import LargeMarginLoss
-from variegate.learning.parameters import InfeasibleError, ParameterSpace
+from variegate.learning.parameters import InfeasibleError
 from variegate.learning.problem import (
     LearningProblem,
     not_definite_error,
@@ -42,19 +42,6 @@ from variegate.torch.kernel_similarities import (
 from variegate.torch.targets import NOT_DEFINITE, ZERO_PROBABILITY
 
 
-class Point:
-    """A point of a parameter space on a device, in one piece and in its parts."""
-
-    def __init__(
-        self, flat: FloatArray, space: ParameterSpace, device: str, learned: bool
-    ) -> None:
-        sent = torch.from_numpy(np.array(flat)).to(device)
-        self.flat = sent.requires_grad_(learned)
-        names = ("theta", "intercept", "kernel")
-        parts = (self.flat[space.slices[name]] for name in names)
-        self.theta, self.intercept, self.kernel = parts
-
-
 class Stack:
     """Ground sets that are evaluated together, quality features less a center (d,)."""
 
@@ -65,10 +52,10 @@ class Stack:
         rows = np.concatenate([each.ground_set.quality for each in batch.examples])
         self.quality = batch.features([rows - center]).flatten(0, 1).T.contiguous()
 
-    def build_kernels(self, at: Point) -> Kernels:
-        """Return the kernels of the ground sets, log-qualities included."""
-        u = weighted_sum(at.theta, self.quality) + at.intercept.sum()
-        kernels, mask = self.kernel(at.kernel), self.batch.targets.mask
+    def build_kernels(self, at: Mapping[str, Tensor]) -> Kernels:
+        """Return the kernels at the parts of a point, log-qualities included."""
+        u = weighted_sum(at["theta"], self.quality) + at["intercept"].sum()
+        kernels, mask = self.kernel(at["kernel"]), self.batch.targets.mask
         return replace(kernels, log_quality=u.view(self.batch.shape), mask=mask)
 
 
@@ -103,14 +90,19 @@ class DeviceProblem(LearningProblem):
                 similarity = prepare_kernel(kernel, batch, low_rank, self.jitter)
                 self._stacks.append(Stack(batch, similarity, coordinates.center))
 
+    def send(self, flat: FloatArray) -> Tensor:
+        """Return a copy of a point on the device."""
+        return torch.from_numpy(np.array(flat)).to(self.device)
+
     def value_and_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
         """Return the objective and its gradient at a point of ``space``."""
-        at = Point(flat, self.space, self.device, learned=True)
+        at = self.send(flat).requires_grad_()
+        parts = self.space.unpack(at)
         head = torch.zeros(2, dtype=torch.float64, device=self.device)
         failures = []
         with _explain_memory_errors(self.device):
             for stack in self._stacks:
-                value, failed = stack.build_kernels(at).losses(
+                value, failed = stack.build_kernels(parts).losses(
                     stack.batch.targets, self.loss.lam, self.loss.hinge
                 )
                 total = value.sum()
@@ -119,16 +111,16 @@ class DeviceProblem(LearningProblem):
                 head += torch.stack([total.detach(), n_failed])
                 failures.append(failed)
         # The one place that waits for the device.
-        found = torch.cat([head, at.flat.grad]).cpu().numpy()
+        found = torch.cat([head, at.grad]).cpu().numpy()
         if found[1]:
             raise self._infeasible_error(failures)
         return self.add_penalty(flat, float(found[0]), found[2:].copy())
 
     def expected_f(self, flat: FloatArray) -> float:
         """Return the mean of the expected F-scores, as ``TrainingProblem`` does."""
-        at = Point(flat, self.space, self.device, learned=False)
+        parts = self.space.unpack(self.send(flat))
         found = [
-            stack.batch.expected_f(stack.build_kernels(at)) for stack in self._stacks
+            stack.batch.expected_f(stack.build_kernels(parts)) for stack in self._stacks
         ]
         if not all(bool(definite.all()) for _, definite in found):
             raise self._infeasible_error([~one * NOT_DEFINITE for _, one in found])
@@ -142,10 +134,9 @@ class DeviceProblem(LearningProblem):
             for number in failed.nonzero().flatten().tolist()
         ]
         position, reason = min(found)
-        error = (
-            zero_probability_error if reason == ZERO_PROBABILITY else not_definite_error
-        )
-        return error(position, self.jitter)
+        if reason == ZERO_PROBABILITY:
+            return zero_probability_error(position, self.jitter)
+        return not_definite_error(position, self.jitter)
 
 
 @contextmanager
