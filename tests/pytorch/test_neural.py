@@ -69,7 +69,7 @@ def test_losses_are_those_of_numpy(fitted, data, with_costs):
     items = as_items(model, ground_sets, subsets, **costs)
     training = Training(fitted.network_, items, None, model, 0)
     with torch.no_grad():
-        *_, losses = training._process(items, np.arange(len(items)))
+        *_, losses = training._compute_losses(items, np.arange(len(items)))
         found = losses.cpu().numpy()
     for number, (ground_set, subset) in enumerate(
         zip(ground_sets, subsets, strict=True)
@@ -84,7 +84,7 @@ def test_losses_are_those_of_numpy(fitted, data, with_costs):
 def test_expected_f_is_that_of_the_marginals(fitted, data):
     items = as_items(fitted, *data)
     training = Training(fitted.network_, items, None, fitted, 0)
-    batch, kernels, _ = training._process(items, np.arange(len(items)))
+    batch, kernels, _ = training._compute_losses(items, np.arange(len(items)))
     found, definite = batch.expected_f(kernels)
     assert definite.all()
     found = found.cpu().numpy()

@@ -8,21 +8,18 @@ was never killed, on one machine with as many threads.
 
 from __future__ import annotations
 
-import json
+import pickle
 import time
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from io import BytesIO
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load
 from torch import Tensor
 
 from variegate._typing import IntArray
-from variegate.files.atomic import as_plain_value
 from variegate.files.run_store import CheckpointError, RunStore
 from variegate.ground_set import GroundSetError
 from variegate.learning.examples import Example
@@ -32,16 +29,12 @@ from variegate.solvers.result import Verdict, callback_verdict, wants_to_stop
 from variegate.torch.batches import ExampleBatch, batches_by_size, shuffled_batches
 from variegate.torch.inputs import Kernels
 from variegate.torch.neural.networks import DPPNetwork, Items, seeded_random
-from variegate.torch.neural.storage import to_bytes
 
 if TYPE_CHECKING:
     from variegate.torch.neural import NeuralDPP
 
 #: The share of the time that writing checkpoints may take.
 _SHARE = 0.1
-
-#: The tensors in a checkpoint: weights now, state of the optimizer, best weights.
-_PARTS = ("network", "optimizer", "best")
 
 
 class Epoch(NamedTuple):
@@ -272,23 +265,16 @@ class Training:
         if state is None:
             return
         try:
-            stored = json.loads(state)
-            network, optimizer, best = (
-                load(self.checkpoint.get(part)) for part in _PARTS
-            )
-            self.network.load_state_dict(network)
-            by_number: dict[int, dict[str, Any]] = defaultdict(dict)
-            for key, value in optimizer.items():
-                number, name = key.split(".")
-                by_number[int(number)][name] = value
-            settings = self.optimizer.state_dict()
-            self.optimizer.load_state_dict(settings | {"state": dict(by_number)})
-            self.best = best
+            stored = torch.load(BytesIO(state), "cpu", weights_only=True)
+            self.network.load_state_dict(stored["network"])
+            self.optimizer.load_state_dict(stored["optimizer"])
+            self.best = stored["best"]
             self.place = _Progress(**stored["place"])
             self.history = [Epoch(*one) for one in stored["history"]]
-        except (KeyError, RuntimeError, SafetensorError, TypeError, ValueError) as e:
+        except (KeyError, RuntimeError, TypeError, pickle.UnpicklingError) as error:
             raise CheckpointError(
-                f"{self.checkpoint.path} does not fit the network, or is damaged: {e}"
+                f"{self.checkpoint.path} does not fit the network, or is damaged: "
+                f"{error}"
             ) from None
 
     def _save_if_due(self) -> None:
@@ -296,16 +282,16 @@ class Training:
         if self.checkpoint.path is None or started < self._next_write:
             return
         self._read_losses()
-        optimizer = {
-            f"{number}.{name}": value
-            for number, values in self.optimizer.state_dict()["state"].items()
-            for name, value in values.items()
+        state = {
+            "network": self.network.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "best": self.best,
+            "place": asdict(self.place),
+            "history": list(map(tuple, self.history)),
         }
-        parts = (self.network.state_dict(), optimizer, self.best)
-        state = {"place": asdict(self.place), "history": list(map(list, self.history))}
-        stored = dict(zip(_PARTS, map(to_bytes, parts), strict=True))
-        stored["state"] = json.dumps(state, default=as_plain_value).encode()
-        self.checkpoint.put_all(stored)
+        content = BytesIO()
+        torch.save(state, content)
+        self.checkpoint.put("state", content.getvalue())
         ended = time.monotonic()
         self._next_write = ended + (ended - started) / _SHARE
 
