@@ -52,7 +52,7 @@ def test_labels_may_be_lists():
         ({"at_most": 0, "per": "source"}, "at_most must be a whole number of at least"),
         (
             {"at_most": 2, "per": "source", "model": "model.json"},
-            "at_most and per are for methods that learn nothing: leave them out",
+            "at_most is of methods that learn nothing, and a model is given",
         ),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -15,7 +16,6 @@ import numpy as np
 from variegate._typing import FloatArray, IntArray
 from variegate._validation import check_choice, check_count, check_number
 from variegate.baselines import METHODS, select
-from variegate.integrations.labels import labels_of, largest_k
 
 RELEVANCES = ("score", "rank")
 _WITHOUT_DIVERSITY = ("top", "max-min", "random")  # methods without diversity
@@ -80,15 +80,6 @@ class Candidates:
 
     def __len__(self) -> int:
         return len(self.places)
-
-    @property
-    def standard_scores(self) -> FloatArray | None:
-        """Scores less their mean, over their standard deviation (zeros if equal)."""
-        if self.scores is None:
-            return None
-        centred = self.scores - self.scores.mean()
-        spread = float(self.scores.std())
-        return centred / spread if spread > 0.0 else np.zeros(len(self))
 
 
 class ContextWarning(UserWarning):
@@ -213,22 +204,16 @@ class ContextSelector:
             raise ValueError(f"method {self.method!r} has no diversity to set")
 
     def _check_model(self) -> None:
-        if self.method is not None:
-            raise ValueError("give a method or a model, not both")
-        if self.at_most is not None:
-            raise ValueError(
-                "at_most and per are for methods that learn nothing: leave them out, "
-                "or give a method in place of the model"
-            )
-        if self.diversity is not None:
-            raise ValueError(
-                "diversity is of methods that learn nothing: a model has learned its "
-                "own, and has omega, below 1 for few documents, above 1 for many"
-            )
+        of_methods = ("method", "diversity", "at_most")
+        unfit = [name for name in of_methods if getattr(self, name) is not None]
         if self.relevance != RELEVANCES[0]:
+            unfit.append("relevance")
+        if unfit:
             raise ValueError(
-                "relevance is of methods that learn nothing: a model goes by the "
-                "columns it was learned with, 'place' for the rank"
+                f"{unfit[0]} is of methods that learn nothing, and a model is given: "
+                "leave one of the two out. A model goes by the columns it was learned "
+                "with ('place' for the rank), has learned its own diversity, and has "
+                "omega, below 1 for few documents, above 1 for many"
             )
         if not isinstance(self.model, str | Path):
             _ = self._learned  # raises where it is not a model
@@ -307,8 +292,9 @@ class ContextSelector:
         by_rank = self.relevance == "rank" or candidates.scores is None
         k, labels = len(candidates) if k is None else k, None
         if self.at_most is not None and self.per is not None:
-            labels = labels_of(candidates, self.per)
-            k = min(k, largest_k(labels, self.at_most))
+            labels = _labels(candidates, self.per)
+            counts = Counter(labels).values()
+            k = min(k, sum(min(count, self.at_most) for count in counts))
         return select(
             candidates.embeddings,
             np.linspace(1.0, 0.0, len(candidates)) if by_rank else candidates.scores,
@@ -327,6 +313,18 @@ class ContextSelector:
         from variegate.integrations.learned_models import as_chooser
 
         return as_chooser(self.model)
+
+
+def _labels(candidates: Candidates, per: str) -> list[str]:
+    """Return the metadata ``per`` of every candidate as text; all must have it."""
+    for place, metadata in zip(candidates.places, candidates.metadata, strict=True):
+        if metadata.get(per) is None:
+            raise ValueError(
+                f"document {place} has no metadata {per!r}, which per names: give it "
+                "to every document"
+            )
+    # Metadata may be lists, which are not hashable.
+    return [str(metadata[per]) for metadata in candidates.metadata]
 
 
 def _scores(scores: Sequence[float | None]) -> FloatArray | None:

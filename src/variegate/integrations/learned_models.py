@@ -93,7 +93,7 @@ def _choose_by_score(
             "this model was learned for one omega: learn a TableSelector to choose "
             "among several"
         )
-    scores, costs = _needed(candidates.scores, "score"), candidates.tokens
+    scores, costs = _needed_scores(candidates, "score"), candidates.tokens
     ground_set = GroundSet(scores[:, None], candidates.embeddings, costs=costs)
     n_affordable = len(candidates)
     if budget is not None:
@@ -190,15 +190,18 @@ def _column(name: str, lists: Sequence[Candidates]) -> Any:
 
 def _values(name: str, candidates: Candidates) -> Iterable[Any]:
     """Return a value for each candidate: its own, or one of its metadata."""
-    if name in COLUMNS:
-        own = {
-            "score": candidates.scores,
-            "standard_score": candidates.standard_scores,
-            "place": np.arange(1.0, len(candidates) + 1.0),
-            "tokens": candidates.tokens,
-            "embedding": candidates.embeddings,
-        }
-        return _needed(own[name], name)
+    if name in ("score", "standard_score"):
+        scores = _needed_scores(candidates, name)
+        if name == "score":
+            return scores
+        centred, spread = scores - scores.mean(), float(scores.std())
+        return centred / spread if spread > 0.0 else np.zeros(len(scores))
+    if name == "place":
+        return np.arange(1.0, len(candidates) + 1.0)
+    if name == "tokens":
+        return candidates.tokens
+    if name == "embedding":
+        return candidates.embeddings
     for place, known in zip(candidates.places, candidates.metadata, strict=True):
         if name not in known:
             raise ValueError(
@@ -208,10 +211,10 @@ def _values(name: str, candidates: Candidates) -> Iterable[Any]:
     return [known[name] for known in candidates.metadata]
 
 
-def _needed(values: FloatArray | None, name: str) -> FloatArray:
-    if values is None:
+def _needed_scores(candidates: Candidates, name: str) -> FloatArray:
+    if candidates.scores is None:
         raise ValueError(
             f"the model goes by {name!r}, and the documents have no scores: use a "
             "retriever that gives scores, as in training"
         )
-    return values
+    return candidates.scores

@@ -9,11 +9,7 @@ from variegate._install import install_command
 
 try:
     from llama_index.core.base.embeddings.base import BaseEmbedding
-    from llama_index.core.bridge.pydantic import (
-        ConfigDict,
-        field_serializer,
-        field_validator,
-    )
+    from llama_index.core.bridge.pydantic import ConfigDict
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
     from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 except ImportError as error:
@@ -29,9 +25,6 @@ _HINT = (
     "give the postprocessor the embedding model of the index (embed_model=...), as "
     "most retrievers hand over nodes without embeddings"
 )
-
-#: Written in place of a part that cannot be written.
-_NOT_WRITTEN = "not written: give it to from_dict"
 
 
 class VariegatePostprocessor(BaseNodePostprocessor):
@@ -49,12 +42,6 @@ class VariegatePostprocessor(BaseNodePostprocessor):
         the text of a node that the language model reads.
     embed_model : BaseEmbedding, optional
         That of the index, for nodes without an embedding.
-
-    Notes
-    -----
-    ``to_dict`` writes ``model`` as a path.  ``embed_model``, and a selector with
-    ``count_tokens``, cannot be written and are given again:
-    ``VariegatePostprocessor.from_dict(data, embed_model=...)``.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
@@ -64,28 +51,8 @@ class VariegatePostprocessor(BaseNodePostprocessor):
 
     @classmethod
     def class_name(cls) -> str:
-        """Return the name that it is written with."""
+        """Return the name of the component."""
         return "VariegatePostprocessor"
-
-    @field_validator("selector", "embed_model", mode="before")
-    @classmethod
-    def _given_again(cls, value: Any) -> Any:
-        part = value.get("count_tokens") if isinstance(value, dict) else value
-        if part == _NOT_WRITTEN:
-            raise ValueError(
-                "the postprocessor that was written had one, which cannot be written: "
-                "give it again, from_dict(data, selector=..., embed_model=...)"
-            )
-        return value
-
-    @field_serializer("embed_model")
-    def _written(self, value: Any) -> str | None:
-        return None if value is None else _NOT_WRITTEN
-
-    @field_serializer("selector")
-    def _settings(self, selector: ContextSelector) -> dict[str, Any]:
-        settings = selector.settings()
-        return settings | {"count_tokens": self._written(settings["count_tokens"])}
 
     def candidates(self, nodes: list[NodeWithScore]) -> Candidates:
         """Return the nodes that are chosen among as numbers, to learn from."""
