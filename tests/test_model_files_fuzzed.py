@@ -93,10 +93,6 @@ def document_of(model):
         return kept(path)
 
 
-def with_corpus(document):
-    return document | {"corpus": {"n_texts": 9, "counts": {"rain": 3, "storm": 9}}}
-
-
 @cache
 def _plain_text():
     return json.dumps(document_of(plain()))
@@ -120,9 +116,7 @@ DOCUMENTS = {
     "mixture": plain_document,
     "Gaussian table selector": selector_document,
     "table selector": lambda: with_more(document_of(selector())),
-    "summarizer": lambda: with_corpus(
-        kept(files("variegate.text") / "models" / "news.json")
-    ),
+    "summarizer": lambda: kept(files("variegate.text") / "models" / "news.json"),
     "keyframes": lambda: kept(files("variegate.video") / "models" / "videos.json"),
 }
 

@@ -118,9 +118,9 @@ def test_words_and_pairs_are_summed():
     votes = np.array([1, 2, 1, 1])
     means = [
         WordAgreement([counts]).mean(subsets[:2], subsets[2:], votes)
-        for counts in view.units(2)
+        for counts in view.units()
     ]
-    both = WordAgreement(view.units(2))
+    both = WordAgreement(view.units())
     np.testing.assert_allclose(
         both.mean(subsets[:2], subsets[2:], votes), sum(means), atol=1e-7
     )

@@ -8,7 +8,6 @@ from text_instances import BAKERY_CLUSTER, CLUSTERS, STORM_CLUSTER
 from variegate.text import Cluster, ClusterView, Document
 from variegate.text.cluster_view import FEATURE_SETS, lexrank, quality_features
 from variegate.text.words import (
-    CorpusFrequencies,
     count_words,
     tfidf,
     unit_rows,
@@ -60,23 +59,9 @@ def test_weights_of_the_sentences_themselves():
     assert vectors[1] == pytest.approx([0, 0, 0])
 
 
-def test_weights_of_a_corpus():
-    corpus = CorpusFrequencies.of(["a b", "a a", "c"])
-    assert corpus.n_texts == 3
-    assert corpus.counts == {"a": 2, "b": 1, "c": 1}
-    weights = word_weights(count_words([["a", "new"]]), corpus)
-    # log((n + 1) / (df + 1)) + 1
-    assert weights == pytest.approx([np.log(4 / 3) + 1, np.log(4) + 1])
-
-
 def test_ignored_words_weigh_nothing():
     counts = count_words([["the", "storm"], ["ferry"]])
-    assert word_weights(counts, None, {"the", "absent"})[0] == 0.0
-
-
-def test_a_corpus_without_texts():
-    with pytest.raises(ValueError, match="corpus for word weights holds no texts"):
-        CorpusFrequencies.of([])
+    assert word_weights(counts, {"the", "absent"})[0] == 0.0
 
 
 # LexRank ---------------------------------------------------------------------------

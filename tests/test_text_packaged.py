@@ -31,5 +31,5 @@ def test_its_omegas_move_what_it_wants():
 
 
 def test_what_one_user_sets_is_not_what_another_gets():
-    load_default().set_params(decoder="greedy")
-    assert load_default().decoder == "mbr"
+    load_default().set_params(n_samples=7)
+    assert load_default().n_samples == 500

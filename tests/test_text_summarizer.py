@@ -91,31 +91,6 @@ def test_same_seed_same_summary(model):
     assert len(texts) == 1
 
 
-@pytest.mark.parametrize(
-    ("decoder", "search"), [("mbr", "greedy"), ("mbr", "samples"), ("greedy", "greedy")]
-)
-@pytest.mark.parametrize("consensus", ["rouge-1", "rouge-1+2"])
-def test_decoders(decoder, search, consensus):
-    model = Summarizer(
-        similarity="cos",
-        features="paper",
-        decoder=decoder,
-        search=search,
-        consensus=consensus,
-        budget="30w",
-        n_samples=100,
-        max_iter=1000,
-    ).fit(CLUSTERS)
-    assert len(model.summarize([STORM], "30w").text.split()) <= 30
-
-
-def test_a_search_among_samples_says_so():
-    model = Summarizer(similarity="cos", features="paper", max_iter=1000, n_samples=100)
-    model.set_params(search="samples").fit(CLUSTERS)
-    summary = model.summarize([STORM, BAKERY], "30w").as_dict()
-    assert "best agreement among 100 samples" in summary["stop_reason"]
-
-
 def test_many_sentences_are_reduced_to_the_best(model, monkeypatch):
     monkeypatch.setattr("variegate.text.summarizer.MAX_CANDIDATES", 4)
     summary = model.summarize([STORM, BAKERY], "10w")
@@ -136,20 +111,10 @@ def test_vectors_of_ones_own():
     assert len(calls) == 3
 
 
-def test_a_corpus_for_word_weights(tmp_path):
-    corpus = ["the storm", "the bread", "the mayor"]
-    model = Summarizer(corpus=corpus, budget="30w", n_samples=100, max_iter=1000)
-    model.fit(CLUSTERS)
-    assert model.corpus_.counts["the"] == 3
-    model.save(tmp_path / "m.json")
-    loaded = Summarizer.load(tmp_path / "m.json")
-    assert loaded.corpus_ == model.corpus_
-
-
 def test_files_do_not_depend_on_the_order_of_sets(tmp_path):
     code = (
         "import sys; from text_instances import *; from variegate.text import *; "
-        "model = Summarizer(corpus=[STORM, BAKERY], budget='1s', max_iter=2); "
+        "model = Summarizer(budget='1s', max_iter=2); "
         "model.fit(CLUSTERS).save(sys.argv[1])"
     )
     paths = [tmp_path / "1.json", tmp_path / "2.json"]
@@ -192,7 +157,7 @@ def test_files_that_are_no_summarizer(model, tmp_path):
     refuse({"type": "oracle"}, f"unknown type of model 'oracle'; known are {known}")
     refuse({"models": []}, 'the section "models" is missing')
     refuse({"settings": {"mood": 1}}, "unknown settings: mood")
-    refuse({"settings": {"decoder": "dice"}}, "unknown decoder 'dice'")
+    refuse({"settings": {"features": "dice"}}, "unknown features 'dice'")
     model.models_[0].save(path)
     with pytest.raises(ModelFileError, match="holds a LargeMarginDPP, no summarizer"):
         Summarizer.load(path)
@@ -212,8 +177,6 @@ def test_parameters_follow_scikit_learn(model):
     [
         ({"similarity": "jaccard"}, "unknown similarity 'jaccard'; there are mkr, cos"),
         ({"features": "all"}, "unknown features 'all'; there are paper, full"),
-        ({"decoder": "map"}, "unknown decoder 'map'"),
-        ({"consensus": "bleu"}, "unknown consensus 'bleu'"),
         ({"omega": -1.0}, "omega must be one or more positive numbers"),
         ({"omega": ()}, "omega must be one or more positive numbers"),
         ({"budget": "250"}, "has no unit"),
@@ -306,8 +269,7 @@ def test_training_budgets_that_nothing_fits():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"corpus": {"n_texts": 0, "counts": {}}}, "counts that cannot be"),
-        ({"corpus": {}}, 'corpus.n_texts" is missing'),
+        ({"embedded": 1}, '"embedded"'),
         ({"models": [{"omega": 0}]}, "makes no sense|section"),
     ],
 )
@@ -334,5 +296,3 @@ def test_wrong_types(model):
         model.summarize([3])
     with pytest.raises(TypeError, match="references must be a list of summaries"):
         Summarizer().fit([Cluster([Document(STORM)], "one text")])
-    with pytest.raises(TypeError, match="corpus must be a list of texts"):
-        Summarizer(corpus="one text").fit(CLUSTERS)

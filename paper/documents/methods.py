@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from paper.documents.baselines import BASELINES
+from paper.documents.decoders import PaperSummarizer
 from paper.documents.settings import Settings
 from paper.documents.similarities import Learner
 from paper.held_out import Choice
@@ -21,14 +22,6 @@ from variegate.text.training_set import TrainingSet, oracle_summary
 
 #: The method that the others are compared with.
 HERO = "LME+MKR"
-
-#: Settings of decoders, by the names of their rows; "mbr-samples" is the paper's, which
-#: takes one of the samples.
-_DECODERS: dict[str, dict[str, str]] = {
-    "mbr": {"decoder": "mbr"},
-    "mbr-samples": {"decoder": "mbr", "search": "samples", "consensus": "rouge-1"},
-    "greedy": {"decoder": "greedy"},
-}
 
 #: Who learns, by which similarity, and what chooses: the four rows of the paper's
 #: table 1, and other decoders of the last of them, which share its fit.
@@ -55,10 +48,10 @@ class Method:
     chosen: Choice = field(default_factory=dict)
 
 
-def new_summarizer(settings: Settings, **parameters: Any) -> Summarizer:
+def new_summarizer(settings: Settings, **parameters: Any) -> PaperSummarizer:
     """Return a summarizer that is not fitted yet."""
     common = {"n_samples": settings.n_samples, "max_iter": settings.max_iter}
-    return Summarizer(**(common | parameters))
+    return PaperSummarizer(**(common | parameters))
 
 
 def all_methods(
@@ -72,7 +65,7 @@ def all_methods(
 
     ``parts`` of the training set are held out in turn for what is not chosen yet.
     """
-    fitted: dict[str, Summarizer] = {}
+    fitted: dict[str, PaperSummarizer] = {}
     for learner, similarity, decoder in LEARNED:
         label = _label(learner, similarity, decoder)
         if label != HERO and not settings.wants(label):
@@ -82,7 +75,9 @@ def all_methods(
             model = new_summarizer(settings, budget=budget, similarity=similarity)
             model.set_params(**chosen[learner])
             fitted[name] = model.fit_prepared(training)
-        model = copy(fitted[name]).set_params(**_DECODERS[decoder])
+        model = copy(fitted[name]).set_params(decoder=decoder)
+        if decoder == "mbr-samples":
+            model.set_params(consensus="rouge-1")  # as in the paper
         yield Method(label, partial(_summarize, model, budget), decoder != "greedy")
     paper = fitted["LME+mkr"].family_.at(1.0)
     beyond = Learner(settings, training, budget, chosen["LME"], parts).rows(

@@ -17,12 +17,12 @@ from paper.documents.data import (
     rouge_for,
     topic_of,
 )
+from paper.documents.decoders import CONSENSUS
 from paper.documents.methods import all_methods, new_summarizer
 from paper.documents.settings import Settings, Setup
 from paper.experiment import Record
 from paper.held_out import Choice, choose
 from variegate.text import Budget, Cluster, ClusterView, Rouge
-from variegate.text.consensus import CONSENSUS
 from variegate.text.training_set import TrainingSet
 
 Clusters = Sequence[Cluster]
@@ -176,9 +176,7 @@ def _only(training: TrainingSet, part: Sequence[str], inside: bool) -> TrainingS
         if (topic_of(view.cluster) in part) == inside
     ]
     views, targets = training.views, training.targets
-    return TrainingSet(
-        [views[i] for i in places], [targets[i] for i in places], training.corpus
-    )
+    return TrainingSet([views[i] for i in places], [targets[i] for i in places])
 
 
 def _held_out_scores(

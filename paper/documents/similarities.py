@@ -17,6 +17,7 @@ from zlib import crc32
 import numpy as np
 from scipy import sparse
 
+from paper.documents.decoders import CONSENSUS
 from paper.documents.settings import Settings
 from paper.held_out import Choice
 from paper.learned import (
@@ -35,7 +36,7 @@ from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
 from variegate.kernels import Linear
 from variegate.text import Budget, ClusterView, Rouge
-from variegate.text.consensus import CONSENSUS, scaled_to_cost, text_decoder
+from variegate.text.consensus import scaled_to_cost, summary_decoder
 from variegate.text.training_set import TrainingSet
 from variegate.text.words import used_only
 
@@ -170,8 +171,8 @@ class Learner:
             # As for MBR, of sets that cost the budget on average.
             ensemble = scaled_to_cost(ensemble, costs, self.budget.limit)
         else:
-            units = view.units(CONSENSUS[self.chosen["consensus"]])
+            units = view.units()[: CONSENSUS[self.chosen["consensus"]]]
             counts = [used_only(matrix) for matrix in units]
-            decode = text_decoder("mbr", "greedy", n_samples, counts, fill=True)
+            decode = summary_decoder(n_samples, counts, fill=True)
         selection = decode(ensemble, constraint, np.random.default_rng(seed))
         return "\n".join(view.texts[i] for i in selection.indices)

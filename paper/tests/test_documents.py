@@ -6,6 +6,7 @@ import pytest
 
 from paper.documents import Settings, reproduce
 from paper.documents.data import find_data, held_out_parts, rouge_for
+from paper.documents.decoders import PaperSummarizer
 from paper.documents.rows import SCORES, paired_rows, table_rows
 from paper.documents.similarities import N_BUCKETS, bucketed
 from paper.learned import ROWS
@@ -239,3 +240,30 @@ def test_a_folder_that_is_not_ducs(tmp_path):
     data = write_data(tmp_path / "data")
     with pytest.raises(ValueError, match=r"no folder duc2003/docs in .*--duc DIR"):
         reproduce(tmp_path / "out", TINY, data, duc=tmp_path)
+
+
+# Decoders --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("decoder", ["mbr", "mbr-samples", "greedy"])
+@pytest.mark.parametrize("consensus", ["rouge-1", "rouge-1+2"])
+def test_decoders(decoder, consensus):
+    model = PaperSummarizer(
+        similarity="cos",
+        features="paper",
+        decoder=decoder,
+        consensus=consensus,
+        budget="30w",
+        n_samples=100,
+        max_iter=1000,
+    ).fit(CLUSTERS)
+    summary = model.summarize([STORM], "30w")
+    assert len(summary.text.split()) <= 30
+    among = "best agreement among 100 samples" in summary.as_dict()["stop_reason"]
+    assert among == (decoder == "mbr-samples")
+
+
+@pytest.mark.parametrize("name", ["decoder", "consensus"])
+def test_unknown_decoders(name):
+    with pytest.raises(ValueError, match=f"unknown {name} 'map'"):
+        PaperSummarizer(**{name: "map"}).fit(CLUSTERS)

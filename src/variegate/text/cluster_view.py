@@ -24,7 +24,6 @@ from variegate.text.documents import Cluster, Sentence
 from variegate.text.languages import as_language
 from variegate.text.sentences import split_cluster
 from variegate.text.words import (
-    CorpusFrequencies,
     WordCounts,
     count_words,
     tfidf,
@@ -78,9 +77,7 @@ class ClusterView:
     _quality: dict[str, FloatArray] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(
-        cls, cluster: Cluster, corpus: CorpusFrequencies | None = None
-    ) -> ClusterView:
+    def of(cls, cluster: Cluster) -> ClusterView:
         """Split a cluster into sentences and count their words."""
         sentences = split_cluster(cluster)
         if not sentences:
@@ -92,7 +89,7 @@ class ClusterView:
         counts = count_words(kept)
         language = as_language(cluster.language)
         ignored = language.function_words if language else frozenset()
-        weights = word_weights(counts, corpus, ignored)
+        weights = word_weights(counts, ignored)
         vectors = tfidf(counts, weights)
         headlines: list[list[str]] = [[] for _ in cluster.documents]
         for sentence, of_sentence in zip(sentences, tokens, strict=True):
@@ -104,10 +101,9 @@ class ClusterView:
     def __len__(self) -> int:
         return len(self.candidates)
 
-    def units(self, longest: int) -> list[sparse.csr_array]:
-        """Return counts of words in the candidates, and with 2 also of pairs."""
-        pairs = [count_words(self.pairs)] if longest > 1 else []
-        return [one.matrix for one in (self.counts, *pairs)]
+    def units(self) -> list[sparse.csr_array]:
+        """Return the counts of words, and of pairs of words, in the candidates."""
+        return [self.counts.matrix, count_words(self.pairs).matrix]
 
     @property
     def candidate_sentences(self) -> list[Sentence]:

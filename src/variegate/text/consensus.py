@@ -1,4 +1,4 @@
-r"""Decoders of summaries: minimum Bayes risk over samples, or greedy.
+r"""Minimum Bayes risk decoding of summaries.
 
 The agreement of a summary ``y`` with a summary ``t`` is the F-score of their words, or
 of other units, each as often as both have it:
@@ -24,19 +24,11 @@ from scipy.special import expit, logit
 
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.decoding import MBR, Agreement, Constraint, Decoder, GreedySearch
-from variegate.decoding.agreement import grow_subset
-from variegate.decoding.residuals import Residuals
 from variegate.ensemble import LEnsemble
 from variegate.linalg.spectrum import symmetric_eigenpairs
 from variegate.sampling.sequential import sample_sequential
 from variegate.sampling.spectral import sample_spectral
-from variegate.selection import Ensemble, Selection
 
-TEXT_DECODERS = ("mbr", "greedy")
-SEARCHES = ("greedy", "samples")  # where "mbr" looks for the best summary
-CONSENSUS = {"rouge-1": 1, "rouge-1+2": 2}  # the longest runs of words compared
-
-_N_CANDIDATES = 200  # samples that may be chosen with the search "samples"
 _FEW_CANDIDATES = 400  # up to which eigenvalues are exact to nearly all their digits
 
 # Logarithms of factors of L.
@@ -49,43 +41,18 @@ _LONG = 150  # sentences in a sample, from which it is drawn without eigenvector
 _FEWEST = 40  # samples
 
 
-def text_decoder(
-    decoder: str,
-    search: str,
-    n_samples: int,
-    counts: Sequence[sparse.csr_array],
-    fill: bool,
+def summary_decoder(
+    n_samples: int, counts: Sequence[sparse.csr_array], fill: bool
 ) -> Decoder:
-    """Return the decoder of a summary.
+    """Return minimum Bayes risk decoding, which adds sentences one by one.
 
-    With the search "greedy", "mbr" adds sentences by their gain in mean agreement with
-    the samples for their cost; with "samples", it takes one of them, as in the paper.
-    Summaries are compared by ``counts`` (N, W) of each word, and of each pair of words,
-    in each sentence.  With ``fill``, a budget is filled; else a search stops where
-    agreement would fall.
+    Each raises the mean agreement with samples most for its cost.  Summaries are
+    compared by ``counts`` (N, W) of each word, and of each pair of words, in each
+    sentence.  With ``fill``, a budget is filled; else the search stops where agreement
+    would fall.
     """
-    if decoder == "greedy":
-        return _fill_greedily
-    mbr = partial(MBR, n_samples, _N_CANDIDATES, WordAgreement(counts))
-    if search == "samples":
-        return mbr("samples")
-    return mbr(GreedySearch(fill, nonempty=True), draw_near_budget)
-
-
-def _fill_greedily(
-    ensemble: Ensemble, constraint: Constraint, generator: np.random.Generator
-) -> Selection:
-    """Add the sentence that raises the probability most, or lowers it least.
-
-    While any fits the budget, or up to the mean size of samples.  The most probable
-    subset would be nearly empty: single sentences are all improbable.
-    """
-    if constraint.budget is None:
-        size = max(1.0, float(np.round(ensemble.expected_size())))
-        constraint = Constraint(None, size, np.ones(len(ensemble)))
-    state = Residuals(ensemble.representation)
-    chosen, reason = grow_subset(state, constraint, fill=True, per_cost=False)
-    return Selection.of(ensemble, chosen, reason)
+    search = GreedySearch(fill, nonempty=True)
+    return MBR(n_samples, None, WordAgreement(counts), search, draw_near_budget)
 
 
 def draw_near_budget(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from variegate._progress import Progress, ignore
@@ -17,20 +18,20 @@ from variegate.application.base import (
     best_by_quality,
     packaged_model,
 )
-from variegate.decoding import Constraint
+from variegate.decoding import Constraint, Decoder
 from variegate.ensemble import LEnsemble
-from variegate.files.schema import FLAG, Maybe, Shape
+from variegate.files.schema import FLAG, Shape
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, Linear, MultipleKernel
 from variegate.selection import Selection
 from variegate.text.budget import Budget
 from variegate.text.cluster_view import FEATURE_SETS, ClusterView, Embed, feature_names
-from variegate.text.consensus import CONSENSUS, SEARCHES, TEXT_DECODERS, text_decoder
+from variegate.text.consensus import summary_decoder
 from variegate.text.documents import Cluster, Document, as_documents
 from variegate.text.languages import language_of
 from variegate.text.summary import MarkedSentence, Summary
 from variegate.text.training_set import TRAINING, TrainingSet
-from variegate.text.words import CORPUS, CorpusFrequencies, used_only
+from variegate.text.words import used_only
 
 MAX_CANDIDATES = 1000  # of more sentences, the ones of the highest quality
 SIMILARITIES = ("mkr", "cos")
@@ -55,23 +56,13 @@ class Summarizer(FamilyApplication):
     features : {"full", "paper"}
         Quality features: see ``variegate.text.cluster_view``.
     budget : length of the training summaries, a str or Budget
-    decoder : {"mbr", "greedy"}
-        Whether to choose for the best expected agreement with samples (minimum Bayes
-        risk), or greedily by probability.
-    consensus : {"rouge-1+2", "rouge-1"}
-        Agreement of "mbr": of words and pairs of words, or of words.
     n_samples : int, default=500
-        Samples of "mbr".
+        Samples with which a summary must agree: minimum Bayes risk decoding.
     l2, max_iter : as for ``LargeMarginDPP``
-    corpus : sequence of str, optional
-        Texts to weigh words by; by default the sentences of the cluster themselves.
     embed : callable, optional
         From a list of sentences to an array with one vector each, in place of tf-idf
         for the similarity.  It is not stored in a file.
     random_state : None, int or numpy.random.Generator
-    search : {"greedy", "samples"}
-        Of "mbr": sentences are added one by one, or the best of the samples is taken,
-        which need not fill a budget.
     verbose : bool, default=False
         Whether ``fit`` prints its progress on standard error.
 
@@ -95,19 +86,15 @@ class Summarizer(FamilyApplication):
 
     _type = "summarizer"
     _noun = "summarizer"
-    _not_stored = ("corpus", "embed", "verbose")
+    _not_stored = ("embed", "verbose")
     _choices: ClassVar[Mapping[str, Iterable[str]]] = {
         "similarity": SIMILARITIES,
         "features": FEATURE_SETS,
-        "decoder": TEXT_DECODERS,
-        "search": SEARCHES,
-        "consensus": CONSENSUS,
     }
     _counted = ("clusters", "sentences")
     _sections: ClassVar[Mapping[str, Shape]] = {
         "training": TRAINING,
         "embedded": FLAG,
-        "corpus": Maybe(CORPUS),
     }
 
     lam: float = 1.0
@@ -115,15 +102,11 @@ class Summarizer(FamilyApplication):
     similarity: str = "mkr"
     features: str = "full"
     budget: str | Budget = "250w"
-    decoder: str = "mbr"
-    consensus: str = "rouge-1+2"
     n_samples: int = 500
     l2: float = 1e-2
     max_iter: int = 200
-    corpus: Sequence[str] | None = None
     embed: Embed | None = None
     random_state: RandomState = 0
-    search: str = "greedy"
     verbose: bool = False
 
     def fit(
@@ -133,9 +116,7 @@ class Summarizer(FamilyApplication):
         self._check_parameters()
         clusters = list(clusters)
         reading, learning = self._progress_parts(progress, len(clusters))
-        corpus = None if self.corpus is None else CorpusFrequencies.of(self.corpus)
-        budget = _as_budget(self.budget)
-        training = TrainingSet.of(clusters, budget, corpus, reading)
+        training = TrainingSet.of(clusters, _as_budget(self.budget), reading)
         return self.fit_prepared(training, learning)
 
     def fit_prepared(self, training: TrainingSet, progress: Progress = ignore) -> Self:
@@ -148,15 +129,12 @@ class Summarizer(FamilyApplication):
         ground_sets = [self._ground_set(view) for view in training.views]
         names = training.names
         self._fit_family(kernel, ground_sets, training.targets, names, progress)
-        self.corpus_ = training.corpus
         self.training_ = training.describe()
         self.embedded_ = self.embed is not None
         return self
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if isinstance(self.corpus, str):
-            raise TypeError("corpus must be a list of texts, not one text")
         _as_budget(self.budget)
 
     def _ground_set(self, view: ClusterView, rows: IntArray | None = None) -> GroundSet:
@@ -204,7 +182,7 @@ class Summarizer(FamilyApplication):
         check_is_fitted(self, "family_")
         checked = as_documents(documents)
         cluster = Cluster(checked, language=language_of(checked, language))
-        view = ClusterView.of(cluster, self.corpus_)
+        view = ClusterView.of(cluster)
         return self.summarize_view(view, budget, omega, random_state)
 
     def summarize_view(
@@ -259,11 +237,13 @@ class Summarizer(FamilyApplication):
                 f"no sentence fits the budget of {budget.describe()}: the shortest "
                 f"takes {int(costs.min() - budget.limit) + budget.amount}"
             )
-        units = view.units(CONSENSUS[self.consensus])
-        counts = [used_only(unit[rows]) for unit in units]
-        filled, limit = budget is not None, None if budget is None else budget.limit
-        decode = text_decoder(self.decoder, self.search, self.n_samples, counts, filled)
+        counts = [used_only(unit[rows]) for unit in view.units()]
+        limit = None if budget is None else budget.limit
+        decode = self._decoder(counts, fill=budget is not None)
         return decode(ensemble, Constraint(None, limit, costs), rng)
+
+    def _decoder(self, counts: Sequence[sparse.csr_array], fill: bool) -> Decoder:
+        return summary_decoder(self.n_samples, counts, fill)
 
     @classmethod
     def load(cls, path: str | Path, embed: Embed | None = None) -> Self:
@@ -277,12 +257,9 @@ class Summarizer(FamilyApplication):
         return self.features
 
     def _encode_rest(self) -> dict[str, Any]:
-        corpus = self.corpus_
-        return {"embedded": self.embedded_, "corpus": corpus and asdict(corpus)}
+        return {"embedded": self.embedded_}
 
     def _decode_rest(self, document: Mapping[str, Any]) -> None:
-        corpus = document["corpus"]
-        self.corpus_ = None if corpus is None else CorpusFrequencies(**corpus)
         self.embedded_ = document["embedded"]
 
 

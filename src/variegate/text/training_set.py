@@ -21,7 +21,7 @@ from variegate.text.consensus import GrowingSummary
 from variegate.text.documents import Cluster
 from variegate.text.languages import as_language
 from variegate.text.rouge import Rouge, mean_scores
-from variegate.text.words import CorpusFrequencies, count_words, words
+from variegate.text.words import count_words, words
 
 TRAINING = Record(  # of a model file
     {
@@ -33,22 +33,14 @@ TRAINING = Record(  # of a model file
 
 @dataclass(frozen=True, eq=False)
 class TrainingSet:
-    """Clusters, and the candidates that agree best with people's summaries, sorted.
-
-    The corpus weighs words.
-    """
+    """Clusters, and the candidates that agree best with people's summaries, sorted."""
 
     views: list[ClusterView]
     targets: list[IntArray]
-    corpus: CorpusFrequencies | None = None
 
     @classmethod
     def of(
-        cls,
-        clusters: Sequence[Cluster],
-        budget: Budget,
-        corpus: CorpusFrequencies | None = None,
-        progress: Progress = ignore,
+        cls, clusters: Sequence[Cluster], budget: Budget, progress: Progress = ignore
     ) -> TrainingSet:
         """Split clusters into sentences and find their oracle summaries."""
         if not clusters:
@@ -62,9 +54,9 @@ class TrainingSet:
                 )
             if not any(words(reference) for reference in references):
                 raise ValueError(f"{name} has no reference summary")
-        training = cls([], [], corpus)
+        training = cls([], [])
         for number, cluster in enumerate(clusters):
-            view = ClusterView.of(cluster, corpus)
+            view = ClusterView.of(cluster)
             if budget.costs(view.texts).min() > budget.limit:
                 raise ValueError(
                     f"{_name(number, cluster)}: no sentence fits the budget of "

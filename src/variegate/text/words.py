@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, pairwise
@@ -16,8 +15,6 @@ from scipy import sparse
 
 from variegate._install import install_command
 from variegate._typing import FloatArray
-from variegate.files.model_format import COUNT
-from variegate.files.schema import MapOf, Record
 
 # For character classes: letters of Chinese and Japanese, Thai, Lao, Burmese, Khmer.
 UNSPACED = (
@@ -34,9 +31,6 @@ ENDS = (
     "\u0589\u061e\u061f\u06d4\u0964\u0965\u104b\u1362\u1367\u1368\u17d4\u17d5"
     "\u3002\ufe12\ufe15\ufe16\uff01\uff1f\uff61"
 )
-
-#: The schema of a corpus in a model file.
-CORPUS = Record({"n_texts": COUNT, "counts": MapOf(COUNT)})
 
 _AN_UNSPACED = re.compile(f"[{UNSPACED}]")
 _SPACED_RUN = re.compile(rf"(?:(?![{UNSPACED}])\S)+")
@@ -127,47 +121,14 @@ def unit_rows(matrix: sparse.csr_array) -> sparse.csr_array:
     return sparse.csr_array(sparse.diags_array(scale) @ matrix)
 
 
-@dataclass(frozen=True)
-class CorpusFrequencies:
-    """The number of texts of a corpus, and of texts with each word."""
+def word_weights(counts: WordCounts, ignored: Collection[str] = ()) -> FloatArray:
+    """Return ``log(n / df)`` of each word, which ``df`` of ``n`` sentences have.
 
-    n_texts: int
-    counts: Mapping[str, int]
-
-    def __post_init__(self) -> None:
-        if self.n_texts < max([1, *self.counts.values()]):
-            raise ValueError("a corpus holds counts that cannot be")
-
-    @classmethod
-    def of(cls, texts: Iterable[str]) -> CorpusFrequencies:
-        """Count the words of texts."""
-        of_texts = [set(words(text)) for text in texts]
-        if not of_texts:
-            raise ValueError("the corpus for word weights holds no texts")
-        counted = Counter(chain.from_iterable(of_texts))
-        # Sorted: the order of a set differs from process to process.
-        return cls(len(of_texts), dict(sorted(counted.items())))
-
-
-def word_weights(
-    counts: WordCounts,
-    corpus: CorpusFrequencies | None = None,
-    ignored: Collection[str] = (),
-) -> FloatArray:
-    """Return the inverse document frequency of each word.
-
-    ``log((n + 1) / (df + 1)) + 1`` of a corpus, also for words that it lacks; without
-    one, ``log(n / df)`` of the sentences.  Ignored words weigh zero.
+    Ignored words weigh zero.
     """
-    if corpus is None:
-        n_sentences, n_words = counts.matrix.shape
-        frequency = np.bincount(counts.matrix.indices, minlength=n_words)
-        weights = np.log(max(1, n_sentences) / np.maximum(frequency, 1.0))
-    else:
-        weights = np.ones(counts.matrix.shape[1])
-        for word, column in counts.vocabulary.items():
-            known = corpus.counts.get(word, 0)
-            weights[column] += np.log((corpus.n_texts + 1) / (known + 1))
+    n_sentences, n_words = counts.matrix.shape
+    frequency = np.bincount(counts.matrix.indices, minlength=n_words)
+    weights = np.log(max(1, n_sentences) / np.maximum(frequency, 1.0))
     columns = [counts.vocabulary[word] for word in ignored if word in counts.vocabulary]
     weights[columns] = 0.0
     return np.asarray(weights)

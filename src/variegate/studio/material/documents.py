@@ -54,7 +54,6 @@ class DocumentsMaterial(Material):
         clusters, self.names = _read(path)
         self.prior = None if prior is None else prior.family_
         embed = None if prior is None else prior.embed
-        corpus = None if prior is None else prior.corpus_
         features = "full" if prior is None else prior.features
         self.feature_names = feature_names(features)
         self.kernels = {
@@ -65,7 +64,7 @@ class DocumentsMaterial(Material):
         }
         self._views, self._ground_sets = [], []
         for done, cluster in enumerate(clusters, 1):
-            view = ClusterView.of(cluster, corpus)
+            view = ClusterView.of(cluster)
             if len(view) > _MOST_SENTENCES:
                 raise MaterialError(
                     f"{self.names[done - 1]} has {len(view):,} sentences: divide "
