@@ -6,13 +6,9 @@ from hypothesis import strategies as st
 import variegate as vg
 from variegate.decoding import Constraint
 from variegate.decoding.agreement import grow_subset
-from variegate.video.choosing import (
-    VIDEO_DECODERS,
-    GrowingMatching,
-    MatchingAgreement,
-    n_matches,
-    video_decoder,
-)
+from variegate.video import KeyframePicker
+from variegate.video.choosing import GrowingMatching, MatchingAgreement
+from variegate.video.evaluation import n_matches
 
 
 def instance(seed, n, n_sets):
@@ -126,12 +122,6 @@ ALIKE = np.abs(np.subtract.outer(np.arange(10), np.arange(10))) <= 1
 
 N_SAMPLES = 60
 
-#: Every way of choosing, as parameters of ``choose``.
-WAYS = {
-    "mbr": {},
-    "greedy": {"decoder": "greedy"},
-}
-
 
 def an_ensemble(log_scale=1.0):
     rng = np.random.default_rng(5)
@@ -140,29 +130,23 @@ def an_ensemble(log_scale=1.0):
     return vg.LEnsemble.from_quality(S, np.full(10, log_scale))
 
 
-def choose(limit=10, log_scale=1.0, **parameters):
-    defaults = {"decoder": "mbr", "beta": 1.0, "n_samples": N_SAMPLES}
-    same = np.eye(10, dtype=bool)
-    decode = video_decoder(**defaults | parameters, alike=ALIKE, same=same)
+def choose(limit=10, log_scale=1.0):
+    picker = KeyframePicker(n_samples=N_SAMPLES)
+    decode = picker._decoder(ALIKE, same=np.eye(10, dtype=bool))
     constraint = Constraint(None, limit, np.ones(10))
     return decode(an_ensemble(log_scale), constraint, np.random.default_rng(0))
 
 
-@pytest.mark.parametrize("name", WAYS)
-def test_decoders_keep_to_the_limit_and_to_their_seed(name):
+def test_choices_keep_to_the_limit_and_to_their_seed():
     for limit in (1, 3, 10):
-        selection = choose(limit, **WAYS[name])
+        selection = choose(limit)
         assert 1 <= len(selection) <= limit
         assert (np.diff(selection.indices) > 0).all()
         expected = an_ensemble().log_prob(selection.indices)
         assert selection.log_prob == pytest.approx(expected)
         assert selection.stop_reason
-    one, other = choose(**WAYS[name]), choose(**WAYS[name])
+    one, other = choose(), choose()
     np.testing.assert_array_equal(one.indices, other.indices)
-
-
-def test_every_name_is_tried():
-    assert {way.get("decoder", "mbr") for way in WAYS.values()} == set(VIDEO_DECODERS)
 
 
 def test_the_search_is_at_least_as_good_as_the_best_sample():

@@ -485,7 +485,6 @@ def test_what_one_user_sets_another_does_not_get():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"decoder": "map"}, "unknown decoder 'map'"),
         ({"blocks": "palette"}, "blocks must be a list of names"),
         ({"blocks": ["colour"]}, "unknown block 'colour'"),
         ({"omega": -1.0}, "omega must be one or more positive numbers"),

@@ -134,6 +134,16 @@ def test_learning_from_the_oracle_and_choosing_the_best_sample(tmp_path):
         assert again.indices.tolist() == chosen
 
 
+def test_choosing_greedily(tmp_path):
+    videos = [video.prepared() for video in read_pool(write_films(tmp_path, 2))]
+    picker = PaperPicker(decoder="greedy")
+    picker.fit_prepared(videos, picker.fit_encoder([v.view for v in videos]))
+    choice = picker.choose(videos[0].view)
+    size = max(1, round(choice.ensemble.expected_size()))
+    expected = choice.ensemble.decode("greedy", k=size)
+    np.testing.assert_array_equal(choice.selection.indices, expected.indices)
+
+
 def test_a_picker_learns_the_kernel_that_is_given(tmp_path):
     (video,) = [video.prepared() for video in read_pool(write_films(tmp_path, 1))]
     picker = PaperPicker(blocks=["palette"], kernel=Linear())

@@ -21,9 +21,10 @@ from paper.video.saliency import (
 )
 from variegate._progress import Progress, ignore
 from variegate._typing import AnyArray, FloatArray, RandomState
-from variegate.decoding import MBR, Constraint
+from variegate.decoding import MBR, Constraint, Decoder, Greedy
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel
+from variegate.selection import Ensemble, Selection
 from variegate.video import KeyframePicker
 from variegate.video.candidates import TrainingVideo, VideoView, standardized
 from variegate.video.choosing import Amount, Choice, MatchingAgreement
@@ -119,6 +120,9 @@ class PaperPicker(KeyframePicker):
     targets : {"users", "oracle"}
         Whether to learn from the choice of each user, or from the one choice that
         agrees best with all of them.
+    decoder : {"mbr", "greedy"}
+        Whether to choose as the library does, or greedily by probability, as many
+        frames as a sample has on average.
     best_sample : {None, "equal", "matched"}
         Choose the sample that agrees best with all others, by the F-score of equal or
         of matched frames, instead of a search.
@@ -134,6 +138,7 @@ class PaperPicker(KeyframePicker):
         self,
         features: str = "picture",
         targets: str = "users",
+        decoder: str = "mbr",
         best_sample: str | None = None,
         kernel: Kernel | None = None,
         **parameters: Any,
@@ -141,12 +146,13 @@ class PaperPicker(KeyframePicker):
         super().__init__(**parameters)
         self.features = features
         self.targets = targets
+        self.decoder = decoder
         self.best_sample = best_sample
         self.kernel = kernel
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
-        own = ("features", "targets", "best_sample", "kernel")
+        own = ("features", "targets", "decoder", "best_sample", "kernel")
         return sorted([*KeyframePicker._get_param_names(), *own])
 
     def fit_prepared(
@@ -174,12 +180,14 @@ class PaperPicker(KeyframePicker):
         random_state: RandomState = None,
     ) -> Choice:
         """Choose among the candidates of a view."""
-        if self.best_sample is None:
+        if self.decoder == "mbr" and self.best_sample is None:
             return super().choose(view, omega, amount, random_state)
-        model = self.family_.at(self.family_.resolve(omega, self.default_omega))
+        model = self.family_.at(self.family_.resolve(omega))
         ensemble = model.ensemble(self.ground_set(view))
-        decode = MBR(self.n_samples)
-        if self.best_sample == "matched":
+        decode: Decoder = MBR(self.n_samples)
+        if self.decoder == "greedy":
+            decode = choose_expected_number
+        elif self.best_sample == "matched":
             agreement = MatchingAgreement(view.alike, self.beta)
             decode = MBR(self.n_samples, _N_CANDIDATES, agreement)
         rng = self._generator(random_state)
@@ -197,6 +205,14 @@ class PaperPicker(KeyframePicker):
         return GroundSet(
             view.features(self.features), view.similarity(self.encoder_, self.blocks)
         )
+
+
+def choose_expected_number(
+    ensemble: Ensemble, constraint: Constraint, generator: np.random.Generator
+) -> Selection:
+    """Choose greedily as many frames as a sample has on average."""
+    k = min(len(ensemble), max(1, round(ensemble.expected_size())))
+    return Greedy()(ensemble, Constraint(k, None, constraint.costs), generator)
 
 
 def _distances_to_others(name: str, distances: FloatArray) -> dict[str, FloatArray]:

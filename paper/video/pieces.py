@@ -57,7 +57,7 @@ STEPS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("blocks: palette, layout and patterns", {"blocks": PaperPicker().blocks}),
     ("learning from each user, not from the oracle", {"targets": "users"}),
     ("large margin, λ = 6, ω = 1", {"lam": 6.0}),
-    ("ω = 4", {"omega": 4.0, "default_omega": 4.0}),
+    ("ω = 4", {"omega": 4.0}),
 )
 
 

@@ -151,7 +151,7 @@ class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
 class FamilyApplication(Application):
     """An application that is learned from examples by ``LargeMarginDPP`` alone."""
 
-    _choices: ClassVar[Mapping[str, Iterable[str]]]  # known values of parameters
+    _choices: ClassVar[Mapping[str, Iterable[str]]] = {}  # of parameters
     _counted: ClassVar[Sequence[str]]  # in training_, with "n_" before the noun
     lam: float
     omega: float | Sequence[float]

@@ -109,7 +109,7 @@ def keyframes(
         load = video.KeyframePicker.load
         picker = video.load_default() if model is None else load(model)
         # An omega out of range is one error, not one for every video.
-        picker.family_.resolve(choice["omega"], picker.default_omega)
+        picker.family_.resolve(choice["omega"])
         reports = run.all_videos(partial(picker.pick, **choice))
     if as_json and reports:
         output.print_json(reports)

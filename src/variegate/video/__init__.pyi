@@ -3,7 +3,6 @@ from .picker import KeyframePicker, load_default
 from .picks import PickedVideo, read_picks
 from .picture import hue_histogram
 from .reading import Frame, read_frames
-from .screening import Screening
 from .summary import Candidate, Keyframe, VideoSummary
 
 __all__ = [
@@ -13,7 +12,6 @@ __all__ = [
     "KeyframePicker",
     "KeyframeScore",
     "PickedVideo",
-    "Screening",
     "VideoSummary",
     "evaluate_keyframes",
     "hue_histogram",

@@ -26,7 +26,7 @@ from variegate.video.fisher import FisherEncoder
 from variegate.video.picks import PickedVideo
 from variegate.video.picture import FrameDescription, shrunk
 from variegate.video.reading import EVERY, Frame, cv2, frames_within, with_progress
-from variegate.video.screening import Decision, Screening, screen
+from variegate.video.screening import Decision, screen
 from variegate.video.shots import (
     Reel,
     Shot,
@@ -164,7 +164,6 @@ class ReadVideo:
 def read_candidates(
     path: str | PathLike[str],
     every: float = EVERY,
-    screening: Screening | None = None,
     progress: Progress | None = None,
 ) -> ReadVideo:
     """Read a video once, whatever its length, and describe one frame a stretch.
@@ -178,7 +177,7 @@ def read_candidates(
 
     def kept() -> Iterator[Frame]:
         frames = with_progress(reel, path, progress)
-        for decision, frame in screen(frames, screening):
+        for decision, frame in screen(frames):
             decisions.append(decision)
             if frame is not None:
                 yield frame

@@ -10,14 +10,13 @@ import numpy as np
 
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate._validation import check_count, check_flag
-from variegate.decoding import MBR, Agreement, Constraint, Decoder, Greedy, GreedySearch
+from variegate.decoding import Agreement, Constraint, Decoder
 from variegate.decoding.residuals import Residuals
 from variegate.ensemble import LEnsemble
-from variegate.selection import Ensemble, Selection
+from variegate.selection import Selection
 from variegate.video.candidates import VideoView
 from variegate.video.evaluation import n_matches
 
-VIDEO_DECODERS = ("mbr", "greedy")
 _ONE_SCENE = 0.8  # learned similarity above which frames of different shots can match
 
 
@@ -89,7 +88,8 @@ def choose_frames(
 ) -> Choice:
     """Choose among the candidates of a view, given the ensemble over them.
 
-    ``make_decoder`` takes the last two arguments of :func:`video_decoder`.
+    ``make_decoder`` takes which frames can be matched, and which are the same, of which
+    only one is chosen.
     """
     limit = amount.most(len(view))
     similarity = _similarity(ensemble)
@@ -107,30 +107,6 @@ def choose_frames(
         why, related = "too similar to", matched | same
     refusals = _refusals(ensemble.marginals(), selection, similarity, why, related)
     return Choice(ensemble, selection, refusals)
-
-
-def video_decoder(
-    decoder: str, beta: float, n_samples: int, alike: BoolArray, same: BoolArray
-) -> Decoder:
-    """Return the decoder of a picker.
-
-    With "mbr", frames are added while the mean agreement with sets drawn from the
-    ensemble grows.  Frames that are ``alike`` (N, N) can be matched; of those that are
-    the ``same`` (N, N) only one is chosen.
-    """
-    if decoder == "greedy":
-        return _choose_expected_number
-    agreement = MatchingAgreement(alike, beta, same)
-    return MBR(n_samples, None, agreement, GreedySearch(nonempty=True))
-
-
-def _choose_expected_number(
-    ensemble: Ensemble, constraint: Constraint, generator: np.random.Generator
-) -> Selection:
-    """Choose greedily as many frames as a sample has on average."""
-    size = max(1, round(ensemble.expected_size()))
-    k = min(size, int(constraint.largest_cost()))
-    return Greedy()(ensemble, Constraint(k, None, constraint.costs), generator)
 
 
 def _similarity(ensemble: LEnsemble) -> FloatArray:

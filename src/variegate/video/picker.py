@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from os import PathLike
@@ -13,9 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from variegate._progress import Progress, ProgressPrinter, ignore
 from variegate._random import as_generator
-from variegate._typing import RandomState
+from variegate._typing import BoolArray, RandomState
 from variegate._validation import check_choice, check_number
 from variegate.application.base import FamilyApplication, packaged_model
+from variegate.decoding import MBR, Decoder, GreedySearch
 from variegate.files.model_format import POSITIVE
 from variegate.files.schema import Shape
 from variegate.ground_set import GroundSet
@@ -29,17 +30,15 @@ from variegate.video.candidates import (
     sharpest_frames,
 )
 from variegate.video.choosing import (
-    VIDEO_DECODERS,
     Amount,
     Choice,
+    MatchingAgreement,
     choose_frames,
-    video_decoder,
 )
 from variegate.video.fisher import PATTERNS, FisherEncoder
 from variegate.video.picks import PickedVideo
 from variegate.video.picture import PICTURE_STATISTICS
 from variegate.video.reading import EVERY, time_label
-from variegate.video.screening import Screening
 from variegate.video.summary import VideoSummary
 
 _LADDER = (0.125, 0.25, 0.5, 1.0, 2.0)  # bandwidths of the Gaussians
@@ -60,19 +59,14 @@ class KeyframePicker(FamilyApplication):
     omega : float or several, default=1.0
         Cost of a missed frame relative to one too many.  Of several, a model is learned
         for each, and :meth:`pick` takes any value between them.
-    default_omega : float, default=1.0
-        Default of :meth:`pick`; if it was not learned for, the nearest is taken.
     blocks : features that frames are compared by: "palette", "layout" and "patterns"
     bandwidths : of the Gaussians in each block; vectors have length 1
-    decoder : {"mbr", "greedy"}
-        Whether to choose for the best expected agreement with samples (minimum Bayes
-        risk), or greedily by probability.
     beta : float, default=1.0
         Of the F-score of matched frames; above 1 recall counts for more.
     max_similarity : float, default=1.0
-        Largest learned similarity of two chosen frames in the search of "mbr".
+        Largest learned similarity of two chosen frames.
     n_samples : int, default=300
-        Samples of "mbr".
+        Samples with which chosen frames must agree: minimum Bayes risk decoding.
     l2, max_iter : as for ``LargeMarginDPP``
     random_state : None, int or numpy.random.Generator
     verbose : bool, default=False
@@ -92,7 +86,6 @@ class KeyframePicker(FamilyApplication):
     _type = "keyframe-picker"
     _noun = "key frames"
     _not_stored = ("verbose",)
-    _choices: ClassVar[Mapping[str, Iterable[str]]] = {"decoder": VIDEO_DECODERS}
     _counted = ("videos", "candidates", "users")
     _sections: ClassVar[Mapping[str, Shape]] = {
         "patterns": PATTERNS,
@@ -102,10 +95,8 @@ class KeyframePicker(FamilyApplication):
 
     lam: float = 6.0
     omega: float | Sequence[float] = 1.0
-    default_omega: float = 1.0
     blocks: Sequence[str] = BLOCKS
     bandwidths: Sequence[float] = _LADDER
-    decoder: str = "mbr"
     beta: float = 1.0
     max_similarity: float = 1.0
     n_samples: int = 300
@@ -200,7 +191,7 @@ class KeyframePicker(FamilyApplication):
             raise ValueError(f"blocks must be a list of names, got {self.blocks!r}")
         for block in self.blocks:
             check_choice("block", block, BLOCKS)
-        for name in ("beta", "max_similarity", "default_omega"):
+        for name in ("beta", "max_similarity"):
             check_number(name, getattr(self, name), positive=True)
 
     @property
@@ -221,7 +212,6 @@ class KeyframePicker(FamilyApplication):
         count: int | None = None,
         per_shot: bool = False,
         every: float | None = None,
-        screening: Screening | None = None,
         progress: Progress | None = None,
         random_state: RandomState = None,
     ) -> VideoSummary:
@@ -237,7 +227,7 @@ class KeyframePicker(FamilyApplication):
         path : str or path
         omega : float, optional
             Below 1 precise and few, above 1 complete and many; between the values that
-            were learned.  By default ``default_omega``.
+            were learned.  By default 1, or the nearest to it.
         max_frames : int, optional
             The most frames to choose; by default the model decides.
         count : int, optional
@@ -248,7 +238,6 @@ class KeyframePicker(FamilyApplication):
             and ``per_shot`` only one can be given.
         every : float, optional
             Seconds between sampled frames; by default as in training.
-        screening : limits below which frames are dropped, optional
         progress : callable, optional
             Called with "reading", the time of each sampled frame, and the duration of
             the video, 0 where it is not known.
@@ -257,11 +246,11 @@ class KeyframePicker(FamilyApplication):
         check_is_fitted(self, "family_")
         amount = Amount(max_frames, count, per_shot)
         every = self.every_ if every is None else every
-        omega = self.family_.resolve(omega, self.default_omega)
+        omega = self.family_.resolve(omega)
         progress = self._progress_callback(
             progress, lambda tell: partial(_print_time, tell)
         )
-        video = read_candidates(path, every, screening, progress)
+        video = read_candidates(path, every, progress)
         choice = self.choose(video.view, omega, amount, random_state)
         chosen = choice.selection.indices.tolist()
         frames = sharpest_frames(path, [video.around(i) for i in chosen])
@@ -277,11 +266,16 @@ class KeyframePicker(FamilyApplication):
         """Choose among the candidates of a view."""
         check_is_fitted(self, "family_")
         self._check_parameters()
-        model = self.family_.at(self.family_.resolve(omega, self.default_omega))
+        model = self.family_.at(self.family_.resolve(omega))
         ensemble = model.ensemble(self.ground_set(view))
         rng = self._generator(random_state)
-        decoder = partial(video_decoder, self.decoder, self.beta, self.n_samples)
-        return choose_frames(ensemble, view, decoder, self.max_similarity, amount, rng)
+        return choose_frames(
+            ensemble, view, self._decoder, self.max_similarity, amount, rng
+        )
+
+    def _decoder(self, alike: BoolArray, same: BoolArray) -> Decoder:
+        agreement = MatchingAgreement(alike, self.beta, same)
+        return MBR(self.n_samples, None, agreement, GreedySearch(nonempty=True))
 
     def _encode_rest(self) -> dict[str, Any]:
         return {"every": self.every_, "patterns": self.encoder_.to_dict()}

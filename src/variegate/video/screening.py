@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,42 +20,14 @@ _THUMBNAIL = (32, 32)  # size of the picture by which frames are compared
 _SCENE = 2.0  # seconds of blurred frames that make a scene
 _FLAWS = ("dark", "flat", "blurred", "")  # from the worst to none
 
-
-@dataclass(frozen=True)
-class Screening:
-    """Limits below which a frame is dropped; a limit of 0 turns its check off.
-
-    All are measured on the picture shrunk to at most 256 pixels on its longer side.
-
-    Attributes
-    ----------
-    brightness : float
-        Grey value, 0 to 255, that one pixel in a hundred must exceed; else the frame
-        is "dark".  White titles on black are not.
-    contrast : float
-        Standard deviation, 0 to 127.5, that one of the three colours must have; else
-        the frame is "flat".
-    sharpness : float
-        Variance of the Laplacian over the variance of the picture, both after
-        smoothing by one pixel, so that noise does not pass for detail; below it the
-        frame is "blurred".  One sharp edge down the middle has 0.002, photographs
-        0.01, and those smoothed by 3 of 256 pixels 0.0003 to 0.0004.
-    change : float
-        Mean absolute difference, 0 to 255, from the last kept frame on thumbnails of
-        32 by 32 pixels; below it the frame "repeats the frame before".
-    """
-
-    brightness: float = 40.0
-    contrast: float = 5.0
-    sharpness: float = 0.0005
-    change: float = 1.0
-
-    def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if not (math.isfinite(value) and value >= 0.0):
-                raise ValueError(
-                    f"{name} is a limit, 0 (no check) or more, got {value}"
-                )
+# Limits below which a frame is dropped.
+_BRIGHTNESS = 40.0  # that one pixel in a hundred must exceed; titles on black do
+_CONTRAST = 5.0  # standard deviation that one of the three colours must have
+# Variance of the Laplacian over the variance of the picture, after smoothing by one
+# pixel, so that noise does not pass for detail.  One sharp edge down the middle has
+# 0.002, photographs 0.01, and those smoothed by 3 of 256 pixels 0.0003 to 0.0004.
+_SHARPNESS = 0.0005
+_CHANGE = 1.0  # mean difference, 0 to 255, from the thumbnail of the last kept frame
 
 
 @dataclass(frozen=True)
@@ -91,7 +62,7 @@ class _Judged:
 
 
 def screen(
-    frames: Iterable[Frame], screening: Screening | None = None
+    frames: Iterable[Frame],
 ) -> Iterator[tuple[Decision, Frame | None]]:
     """Yield the decision on each frame, in order, and the frame if it is kept.
 
@@ -100,15 +71,14 @@ def screen(
     the least is kept.  Decisions are therefore held back until a first frame passes;
     of the images only the best one is held.
     """
-    screening = screening or Screening()
     waiting: list[Decision] = []
     best: _Judged | None = None
     last_kept: FloatArray | None = None
-    for judged in _with_blurred_scenes(_judge(frame, screening) for frame in frames):
+    for judged in _with_blurred_scenes(map(_judge, frames)):
         reason = judged.flaw
         if not reason and last_kept is not None:
             change = np.abs(judged.thumbnail - last_kept).mean()
-            reason = "repeats the frame before" if change < screening.change else ""
+            reason = "repeats the frame before" if change < _CHANGE else ""
         decision = Decision(judged.number, judged.time, not reason, reason or None)
         if not reason:
             yield from ((dropped, None) for dropped in waiting)
@@ -151,7 +121,7 @@ def _with_blurred_scenes(frames: Iterable[_Judged]) -> Iterator[_Judged]:
     yield from run
 
 
-def _judge(frame: Frame, screening: Screening) -> _Judged:
+def _judge(frame: Frame) -> _Judged:
     # OpenCV takes no views with reversed axes.
     image = np.ascontiguousarray(frame.image)
     try:
@@ -161,21 +131,21 @@ def _judge(frame: Frame, screening: Screening) -> _Judged:
     small = shrunk(image, _LONGEST)
     pixels = small.astype(np.float64)
     thumbnail: Any = cv2.resize(pixels, _THUMBNAIL, interpolation=cv2.INTER_AREA)
-    flaw = _flaw(small, screening)
+    flaw = _flaw(small)
     return _Judged(frame.number, frame.time, frame, thumbnail, *flaw)
 
 
-def _flaw(small: Picture, screening: Screening) -> tuple[str, float]:
+def _flaw(small: Picture) -> tuple[str, float]:
     """Return the first check that fails, with the measured value."""
     grey = cv2.cvtColor(small, cv2.COLOR_RGB2GRAY)
     brightness = float(np.percentile(grey, 99.0))
-    if brightness < screening.brightness:
+    if brightness < _BRIGHTNESS:
         return "dark", brightness
     contrast = float(np.max(cv2.meanStdDev(small)[1]))
-    if contrast < screening.contrast:
+    if contrast < _CONTRAST:
         return "flat", contrast
     sharpness = _sharpness(small)
-    return "blurred" if sharpness < screening.sharpness else "", sharpness
+    return "blurred" if sharpness < _SHARPNESS else "", sharpness
 
 
 def _sharpness(small: Picture) -> float:
