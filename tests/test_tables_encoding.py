@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from variegate.tables import Columns, TableError, TableFile
+from variegate.tables.categories import MAX_LEVELS
 from variegate.tables.cells import Cells
-from variegate.tables.encoding import MAX_LEVELS
 from variegate.tables.groups import Groups
 from variegate.tables.survey import learn_encoding, survey_table
 from variegate.tables.table import MemoryTable
@@ -257,8 +257,65 @@ def test_too_many_levels():
     values = [str(k) for k in range(MAX_LEVELS + 1)]
     with pytest.raises(TableError, match="'x' has more than 1,000 different values"):
         learned(cut(pa.table({"x": values}), [500]), categorical="x")
-    encoding, _ = learned(pa.table({"x": values[1:]}), categorical="x")
-    assert encoding.quality[0].size == MAX_LEVELS
+    table = pa.table({"x": values[1:], "q": np.arange(1000.0)})
+    encoding, _ = learned(table, quality="q", similarity="x", categorical="x")
+    assert encoding.blocks["columns"][0].size == MAX_LEVELS
+
+
+LISTS = [["a", "b"], ["b"], [], ["c", "a", "a"]]
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        pa.array(LISTS),
+        pa.array([*LISTS[:2], None, LISTS[3]], pa.large_list(pa.large_string())),
+        pa.array([["x"], *LISTS, ["y"]]).slice(1, 4),
+        pa.array(["a|b", "b", "", "c| a |a|"]),
+        pa.array(["a|b", "b", None, "c|a"]).dictionary_encode(),
+        pa.array(['["a", "b"]', "b", "[]", '["c", "a"]']),
+    ],
+    ids=["list", "large", "slice", "bars", "dictionary", "json"],
+)
+@pytest.mark.parametrize("cuts", [[], [1, 3]])
+def test_cells_of_several_categories(array, cuts):
+    columns = {"categorical": "x", "missing": "indicator"}
+    table = cut(pa.table({"x": array}), cuts)
+    encoding, group = learned(table, **columns)
+    assert encoding.names == ["x = a", "x = b", "x = c", "x is missing"]
+    assert encoding.quality[0].counts == (2, 2, 1)
+    expected = [[1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1], [1, 0, 1, 0]]
+    np.testing.assert_array_equal(group.quality, expected)
+    with pytest.raises(TableError, match="column 'x' has no value in row 3"):
+        learned(table, categorical="x")
+    group, unknown = encoded(pa.table({"x": ["a|new", "new"]}), encoding, **columns)
+    np.testing.assert_array_equal(group.quality, [[1, 0, 0, 0], [0, 0, 0, 0]])
+    assert unknown == {"x": 2}
+
+
+def test_rare_categories_of_the_quality_share_a_feature():
+    # Of 600 rows, fewer than five are rare; of 200, fewer than two.
+    values = ["a"] * 588 + ["b"] * 5 + ["c"] * 4 + ["d"] * 3
+    columns = {"quality": "x", "similarity": "x", "categorical": "x"}
+    table = cut(pa.table({"x": values}), [590, 598])
+    encoding, group = learned(table, **columns)
+    assert encoding.names == ["x = a", "x = b", "x = one of 2 rare values"]
+    assert encoding.quality[0].rare == ("c", "d")
+    assert encoding.quality[0].counts == (588, 5, 7)
+    np.testing.assert_array_equal(group.quality[[592, 594, 599]], np.eye(3)[[1, 2, 2]])
+    # Rows of different rare values are not alike.
+    assert encoding.blocks["columns"][0].levels == ("a", "b", "c", "d")
+    new, unknown = encoded(pa.table({"x": ["d", "e"]}), encoding, **columns)
+    np.testing.assert_array_equal(new.quality, [[0, 0, 1], [0, 0, 0]])
+    assert unknown == {"x": 1}
+    encoding, _ = learned(pa.table({"x": values[400:]}), categorical="x")
+    assert encoding.names == ["x = a", "x = b", "x = c", "x = d"]
+
+
+def test_a_single_rare_category_has_a_feature_of_its_own():
+    encoding, _ = learned(pa.table({"x": ["a"] * 600 + ["b"]}), categorical="x")
+    assert encoding.names == ["x = a", "x = b"]
+    assert encoding.quality[0].counts == (600, 1)
 
 
 def test_a_level_never_seen_is_all_zeros_and_counted():

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.application.refusal import Setting
-from variegate.tables.columns import is_number, is_text, is_vector
+from variegate.tables.columns import is_list, is_number, is_text, is_vector
 from variegate.tables.errors import TableError
 
 #: The longest text of a cell that is shown.
@@ -205,7 +205,27 @@ class Cells:
             )
         return np.asarray(numbers == 1.0)
 
-    def texts(self) -> Any:
+    def categories(self) -> tuple[Any, IntArray]:
+        """Return the categories of all cells as text, and the place of each one's row.
+
+        A cell may hold several: a list or, in text, ``["a", "b"]`` or ``a|b``.  An
+        empty cell has none.
+        """
+        lists = self.column
+        if not is_list(lists.type):
+            text = self._texts()
+            if pc.any(pc.starts_with(text, "[")).as_py():
+                lists = pa.array(self.names(), pa.list_(pa.string()))
+            else:
+                lists = pc.split_pattern(text, "|")
+        elif not is_text(lists.type.value_type):
+            raise self.error(f"holds {lists.type} values, which are not names of kinds")
+        places = pc.list_parent_indices(lists).to_numpy(zero_copy_only=False)
+        values = pc.utf8_trim_whitespace(lists.flatten().cast(pa.string()))
+        is_named = pc.fill_null(pc.not_equal(values, ""), False)
+        return values.filter(is_named), places[is_named.to_numpy(zero_copy_only=False)]
+
+    def _texts(self) -> Any:
         """Return the values as text, null where a cell is empty."""
         kind = self.column.type
         if pa.types.is_nested(kind):
@@ -223,13 +243,14 @@ class Cells:
     def names(self) -> list[tuple[str, ...]]:
         """Return the names in each cell: of a list all, of an empty cell none.
 
-        In text, a list is written as ``["a", "b"]``.
+        In text, a list is written as ``["a", "b"]`` or ``a|b``.
         """
         found = []
         for place, cell in enumerate(self.column.to_pylist()):
             entries = cell
-            if isinstance(cell, str) and cell.strip().startswith("["):
-                entries = _list_of(cell)
+            if isinstance(cell, str):
+                is_json = cell.strip().startswith("[")
+                entries = _list_of(cell) if is_json else cell.split("|")
             entries = entries if isinstance(entries, list | tuple) else [entries]
             known = [one for one in entries if one is not None and one == one]
             if any(isinstance(one, list | tuple | dict) for one in known):

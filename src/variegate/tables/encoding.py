@@ -5,7 +5,9 @@ Numbers
     deviation there (by one, where that is zero).  True and false are 1 and 0.
 Categories
     become one feature for each value in the training rows, 1 in rows that have it and
-    0 in others.  A value that was not there is 0 in all, and counted.
+    0 in others.  A cell may hold several: a list, or text such as ``Action|Comedy``.
+    For quality, values in fewer than five rows, and one in a hundred, share one
+    feature.  A value that was not there is 0 in all, and counted.
 Vectors
     for similarity are scaled to unit length (those of zeros stay) and not centred: only
     directions matter, and a linear kernel is their cosine.  Each such column is a block
@@ -22,22 +24,26 @@ A column of times, or of text that is not categorical, is an error; see
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.linalg.cosine import unit_rows
+from variegate.tables.categories import (
+    arrange_levels,
+    count_levels,
+    feature_names,
+    has_unknown,
+    indicators,
+    too_many_levels_error,
+)
 from variegate.tables.cells import Batch, Cells, holds_vectors, no_value_error
 from variegate.tables.columns import Columns, is_vector
 from variegate.tables.errors import TableError
-
-#: A column with more values than this holds no categories.
-MAX_LEVELS = 1000
 
 #: The block of similarity columns that are not vectors.
 NUMBERS = "columns"
@@ -57,6 +63,10 @@ class FeatureColumn:
     mean: FloatArray
     scale: FloatArray
     levels: tuple[str, ...] = ()
+    #: Levels that share a feature after those of the others.
+    rare: tuple[str, ...] = ()
+    #: The training rows of each feature of a category.
+    counts: tuple[int, ...] = ()
     #: Whether a last feature says that a cell is empty.
     has_indicator: bool = False
     #: Whether the column holds numbers of single precision.
@@ -66,7 +76,7 @@ class FeatureColumn:
     def names(self) -> list[str]:
         """Readable names of the features."""
         if self.kind == "category":
-            names = [f"{self.name} = {level}" for level in self.levels]
+            names = feature_names(self.name, self.levels, self.rare)
         elif self.kind == "number":
             names = [self.name]
         else:
@@ -76,13 +86,14 @@ class FeatureColumn:
     @property
     def size(self) -> int:
         """The number of features."""
-        n_values = len(self.levels) if self.kind == "category" else len(self.mean)
+        n_values = len(self.levels) + bool(self.rare)
+        n_values = n_values if self.kind == "category" else len(self.mean)
         return n_values + self.has_indicator
 
     def encode(self, cells: Cells, missing: str) -> FloatArray:
         """Return the features of some rows, one row each."""
         if self.kind == "category":
-            values, empty = self._one_hot(cells.texts())
+            values, empty = indicators(cells, self.levels, self.rare)
         elif self.kind == "number":
             numbers = cells.numbers()
             empty = np.isnan(numbers)
@@ -105,23 +116,11 @@ class FeatureColumn:
             values = np.column_stack([values, empty])
         return np.asarray(values, dtype=np.float64)
 
-    def _one_hot(self, text: Any) -> tuple[FloatArray, BoolArray]:
-        """Return indicators (n_rows, n_levels), and which cells are empty."""
-        codes = pc.index_in(text, value_set=pa.array(self.levels, pa.string()))
-        codes = codes.fill_null(-1).to_numpy(zero_copy_only=False)
-        values = np.zeros((len(codes), len(self.levels)))
-        known = np.flatnonzero(codes >= 0)
-        values[known, codes[known]] = 1.0
-        return values, np.asarray(text.is_null().to_numpy(zero_copy_only=False))
-
     def is_unknown(self, cells: Cells) -> BoolArray:
         """Return which rows have a category that is not in the training rows."""
         if self.kind != "category":
             return np.zeros(0, dtype=bool)
-        text = cells.texts()
-        found = pc.is_in(text, value_set=pa.array(self.levels, pa.string()))
-        is_unknown = pc.and_(pc.invert(found), pc.is_valid(text))
-        return np.asarray(is_unknown.to_numpy(zero_copy_only=False))
+        return has_unknown(cells, (*self.levels, *self.rare))
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,10 +224,12 @@ class _Column:
     """Statistics of one column: of numbers, of categories, or sizes of vectors."""
 
     moments: _Moments | None = None
-    levels: frozenset[str] = frozenset()
+    levels: Counter[str] = field(default_factory=Counter)
     has_empty: bool = False
     n_cells: int = 0
     n_empty: int = 0
+    #: Rows that are learned from.
+    n_wanted: int = 0
     #: The row of the first empty cell, if it may not be empty.
     first_empty: str | None = None
     #: The numbers of a vector; 0 where vectors are known and their size is not.
@@ -250,10 +251,11 @@ class _Column:
         sizes = {one.size for one in (self, other) if one.size}
         both = _Column(
             moments,
-            self.levels | other.levels,
+            self.levels + other.levels,
             self.has_empty or other.has_empty,
             self.n_cells + other.n_cells,
             self.n_empty + other.n_empty,
+            self.n_wanted + other.n_wanted,
             self.first_empty or other.first_empty,
             max(sizes, default=None),
             self.problem or other.problem,
@@ -263,7 +265,7 @@ class _Column:
                 f"column {name!r} holds vectors of {min(sizes)} numbers in some rows "
                 f"and of {max(sizes)} in others"
             )
-        both.problem = both.problem or _too_many_levels_error(name, both.levels)
+        both.problem = both.problem or too_many_levels_error(name, both.levels)
         return both
 
 
@@ -291,6 +293,7 @@ class ColumnStatistics:
                 empty = self._add_column(batch, name, is_wanted)
                 found.has_empty |= bool(empty[is_wanted].any())
                 found.n_cells += len(batch)
+                found.n_wanted += int(is_wanted.sum())
                 if self.columns.missing == "error" and empty.any():
                     found.n_empty += int(empty.sum())
                     found.first_empty = found.first_empty or batch[name].row(empty)
@@ -301,13 +304,11 @@ class ColumnStatistics:
         """Learn from one column; return which cells are empty."""
         cells, found = batch[name], self._found[name]
         if name in self.columns.categorical:
-            texts = cells.texts()
-            wanted = texts.filter(pa.array(is_wanted))
-            levels = {one for one in wanted.unique().to_pylist() if one is not None}
-            found.levels |= levels
-            if problem := _too_many_levels_error(name, found.levels):
+            levels, empty = count_levels(cells, is_wanted)
+            found.levels = found.levels + levels
+            if problem := too_many_levels_error(name, found.levels):
                 raise problem
-            return np.asarray(texts.is_null().to_numpy(zero_copy_only=False))
+            return empty
         if batch.is_untyped and holds_vectors(cells.column):
             found.size = found.size or 0
         if self._kind(name, "quality") == "vector":
@@ -369,25 +370,17 @@ class ColumnStatistics:
         else:
             assert found.moments is not None
             mean, scale = found.moments.mean_and_scale()
+        # Rows of different rare levels are not alike.
+        pools = part == "quality"
         return FeatureColumn(
             name,
             kind,
             mean,
             scale,
-            tuple(sorted(found.levels)),
+            *arrange_levels(found.levels, found.n_wanted, pools),
             self.columns.missing == "indicator" and found.has_empty,
             _is_single(self.schema.field(name).type),
         )
-
-
-def _too_many_levels_error(name: str, levels: Collection[str]) -> TableError | None:
-    """Return the error of a category with too many levels, or None."""
-    if len(levels) <= MAX_LEVELS:
-        return None
-    return TableError(
-        f"column {name!r} has more than {MAX_LEVELS:,} different values: too many for "
-        "a category"
-    )
 
 
 def _is_single(kind: pa.DataType) -> bool:

@@ -114,10 +114,14 @@ _COLUMN = Record(
         "mean": ListOf(Number()),
         "scale": ListOf(POSITIVE),
         "levels": ListOf(String()),
+        "rare": ListOf(String()),
+        "counts": ListOf(COUNT),
         "has_indicator": FLAG,
         "is_single": FLAG,
     }
 )
+_LISTED = ("levels", "rare", "counts")
+
 #: Sections of the file of a selector beside settings and models.
 SECTIONS: dict[str, Shape] = {
     "columns": MapOf(ANYTHING),
@@ -212,7 +216,8 @@ def decode_encoding(section: Mapping[str, Any], missing: str) -> Encoding:
 def _encode_column(column: FeatureColumn) -> dict[str, Any]:
     """Return a feature column as plain values."""
     numbers = {"mean": column.mean.tolist(), "scale": column.scale.tolist()}
-    return asdict(column) | numbers | {"levels": list(column.levels)}
+    listed = {name: list(getattr(column, name)) for name in _LISTED}
+    return asdict(column) | numbers | listed
 
 
 def _decode_column(section: Mapping[str, Any]) -> FeatureColumn:
@@ -223,8 +228,11 @@ def _decode_column(section: Mapping[str, Any]) -> FeatureColumn:
         raise ModelFileError(f"column {name!r} of kind {kind} has no indicator")
     if len(mean) != len(scale) or (kind == "number" and len(mean) != 1):
         raise ModelFileError(f"the scale of column {name!r} makes no sense")
-    given = {"mean": mean, "scale": scale, "levels": tuple(section["levels"])}
-    return FeatureColumn(**{**section, **given})
+    listed = {part: tuple(section[part]) for part in _LISTED}
+    column = FeatureColumn(**{**section, "mean": mean, "scale": scale, **listed})
+    if kind == "category" and len(column.counts) != column.size - column.has_indicator:
+        raise ModelFileError(f"the counts of column {name!r} do not fit its levels")
+    return column
 
 
 # The record of a training -------------------------------------------------------------

@@ -115,7 +115,8 @@ def _encoding_text(several: Sequence[FeatureColumn], columns: Columns) -> str:
         text = f"{count(len(several), 'number')}, each standardised"
     elif column.kind == "category":
         listed = abbreviate_list([shorten_middle(level, 24) for level in column.levels])
-        text = f"{len(column.levels):,} categories: {listed}"
+        text = f"{len(column.levels) + len(column.rare):,} categories: {listed}"
+        text += f"; {len(column.rare):,} rare ones count as one" * bool(column.rare)
     elif column.kind == "number":
         days = "" if date is None else f"days before {date}, a "
         text = (
