@@ -1155,9 +1155,9 @@ DAMAGES = {
     "number of two means": lambda d: d["encoding"]["quality"][0].update(
         mean=[1.0, 2.0], scale=[1.0, 2.0]
     ),
-    "one count too many": lambda d: next(
-        c for c in d["encoding"]["quality"] if c["kind"] == "category"
-    )["counts"].append(1),
+    "one count too many": lambda d: d["encoding"]["quality"][0].update(
+        kind="category", counts=[1]
+    ),
     "huge mean": lambda d: d["encoding"]["quality"][0].update(mean=[10**400]),
     "infinite mean": lambda d: d["encoding"]["quality"][0].update(mean=["inf"]),
     "nested mean": lambda d: d["encoding"]["quality"][0].update(mean=[[0.0]]),
