@@ -257,12 +257,15 @@ def test_a_word_file(tmp_path):
         + paragraph("It rained &amp; ", "stormed all day.")
         + "<w:p><w:r><w:delText>This was deleted.</w:delText></w:r></w:p>"
         + table
+        + f"<w:p><w:t>A box </w:t>{paragraph('In a box.')}<w:t>ends.</w:t></w:p>"
         + paragraph("Nobody was hurt.")
     )
     document = read(tmp_path, "a.docx", docx(body))
     assert document.text.split("\n\n") == [
         "The storm",
         "It rained & stormed all day.",
+        "A box ends.",
+        "In a box.",
         "Nobody was hurt.",
     ]
     assert sentences(document, "headline") == ["The storm"]
@@ -274,7 +277,7 @@ def test_a_word_file(tmp_path):
         (b"", r"a\.docx: the Word file is damaged, encrypted or not a \.docx file"),
         (docx("")[:-30], "the Word file is damaged, encrypted or not"),
         (docx("", part="other.xml"), "save it again, without a password"),
-        (docx("<w:p>"), r"the XML of the Word file is damaged \(mismatched tag"),
+        (docx("<w:p>"), r"the XML of the Word file is damaged \(Opening and ending"),
         (
             docx("&b;", "<!DOCTYPE d [<!ENTITY a 'aaaa'><!ENTITY b '&a;&a;&a;'>]>"),
             "declares a document type, which Word never writes",

@@ -7,10 +7,11 @@ from email import policy
 from email.errors import MessageError
 from email.message import EmailMessage, MIMEPart
 from email.parser import BytesParser
+from typing import Any
 
 from variegate.text.documents import Document
 from variegate.text.layout import blocks_of
-from variegate.text.markup import Passage, as_document, html_document
+from variegate.text.markup import Passage, as_document, html_document, is_hidden
 
 _SIGNATURE = re.compile(r"(?m)^-- ?$")
 _FORWARDED = re.compile(
@@ -25,7 +26,9 @@ _ATTRIBUTION = re.compile(
 )
 _QUOTED = re.compile(r"(?m)^[ \t]*>[^\n]*$")
 _SALUTATION = re.compile(r"(?:\S+ ){0,4}\S+[,!:]")
-_BLOCKQUOTE = re.compile(r"(?i)(</?)blockquote\b")
+_QUOTED_HTML = re.compile(
+    r"gmail_(?:quote|signature)|moz-(?:cite-prefix|signature)|yahoo_quoted"
+)
 
 _READER = "the built-in e-mail reader"
 
@@ -80,7 +83,7 @@ def _passages(part: MIMEPart) -> list[Passage]:
     """Return the paragraphs of a part of a mail that its sender wrote."""
     text = _content(part)
     if part.get_content_subtype() == "html":
-        document = html_document(_BLOCKQUOTE.sub(r"\1aside", text))
+        document = html_document(text, _is_quoted)
     else:
         for ending in (_SIGNATURE, _FORWARDED):
             found = ending.search(text)
@@ -92,3 +95,10 @@ def _passages(part: MIMEPart) -> list[Passage]:
         for one in blocks_of(document, None)[0]
     ]
     return passages[bool(passages and _SALUTATION.fullmatch(passages[0].text)) :]
+
+
+def _is_quoted(element: Any) -> bool:
+    """Whether an element of HTML is not text of the sender."""
+    names = f"{element.get('class')} {element.get('id')}"
+    is_quote = element.tag == "blockquote" or _QUOTED_HTML.search(names)
+    return bool(is_quote) or is_hidden(element)

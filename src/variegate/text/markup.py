@@ -1,24 +1,21 @@
 """Plain text, paragraphs and headings of Markdown files and HTML pages.
 
-trafilatura finds the main content of a page, where it is installed; readability-lxml
-would often keep only one of many parts.  The built-in reader of HTML reads its result.
+trafilatura finds the main content of a page; readability-lxml would often keep only one
+of many parts.  The built-in reader reads its result, and pages where it finds nothing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from html.parser import HTMLParser
 from importlib.metadata import version
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from variegate._install import install_command
 from variegate.text.documents import Block, Document, Kind
 
 HTML_READER = "the built-in HTML reader"
-
-_Attributes = list[tuple[str, str | None]]
 
 
 def names(text: str) -> frozenset[str]:
@@ -33,31 +30,25 @@ _NO_TEXT = names(
 # Elements inside a line of text; all others begin and end paragraphs.
 _INLINE = names(
     """a abbr acronym b bdi bdo big cite code data del dfn em font i img input ins kbd
-    label mark q rp rt ruby s samp small span strike strong sub sup time tt u var wbr"""
+    label mark q rp rt ruby s samp small span strike strong sub sup time tt u var wbr
+    audio button canvas iframe math noscript object script select style svg template
+    textarea video"""
 )
-_HEADINGS = names("h1 h2 h3 h4 h5 h6")
+_KINDS: Mapping[str, Kind] = {  # of elements other than paragraphs
+    **dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), "headline"),
+    "term": "other",
+}
 _CODE = names("code samp kbd tt var")
-# Elements that are always closed: their content can be left out by attributes.
-_CLOSED = _HEADINGS | names(
-    "div section ul ol dl span a form table header details figure p b i small"
-)
 _ROLES = names(
     """navigation dialog alertdialog search menu menubar contentinfo complementary
     banner toolbar tooltip"""
-)
-_ASIDE = re.compile(
-    r"(?i)(?:^|[\s_-])(?:nav|navbar|navigation|navheader|navfooter|sidebar|sidetoc|toc|"
-    r"breadcrumbs?|menu|menubar|footer|popup|modal|cookies?|skip-?link|headerlink|"
-    r"visually-hidden|sr-only|searchbox|search-?form|pagination|table-of-contents|"
-    r"gmail_(?:quote|signature)|moz-(?:cite-prefix|signature)|yahoo_quoted)"
-    r"(?:$|[\s_-])"
 )
 _HIDDEN_STYLE = re.compile(r"(?i)(?:display\s*:\s*none|visibility\s*:\s*hidden)")
 _ANCHORS = "¶#§🔗 \u00a0"
 
 
 class Passage(NamedTuple):
-    """A block of a document with its spans of code, ``inside`` main content or not.
+    """A block of a document with its spans of code.
 
     It ``follows`` another after a line break only.
     """
@@ -65,47 +56,32 @@ class Passage(NamedTuple):
     kind: Kind
     text: str
     code: Sequence[tuple[int, int]] = ()
-    inside: bool = True
     follows: bool = False
 
 
-class _HtmlReader(HTMLParser):
-    """Collects the passages of a page."""
+class PassageReader:
+    """Collects the passages of text between the tags of HTML."""
 
-    def __init__(self, *, by_class: bool) -> None:
-        super().__init__(convert_charrefs=True)
+    def __init__(self) -> None:
         self.passages: list[Passage] = []
-        self._by_class = by_class
-        self._skipping: str | None = None
-        self._depth = 0
-        self._main: list[str] = []
-        self._heading = False
+        self._kind: Kind = "body"
         self._links = 0
         self._code_depth = 0
         self._begin(follows=False)
 
     def _begin(self, *, follows: bool) -> None:
-        self._pieces: list[str] = []
-        self._length = 0
-        self._link_length = 0
+        self._pieces = [""]
+        self._length = self._link_length = 0
         self._code: list[tuple[int, int]] = []
         self._code_start = 0
         self._follows = follows
 
-    def handle_starttag(self, tag: str, attrs: _Attributes) -> None:
-        if self._skipping == "p" and tag not in _INLINE:
-            self._skipping = None
-        if self._skipping is not None:
-            self._depth += tag == self._skipping
-        elif tag in _NO_TEXT or (tag in _CLOSED and self._is_aside(dict(attrs))):
-            if tag not in _INLINE:
-                self._flush()
-            self._skipping, self._depth = tag, 1
-        elif tag == "br":
-            self._flush(follows=True)
+    def start(self, tag: str) -> None:
+        """Begin an element."""
+        if tag in ("br", "hr"):
+            self._flush(follows=tag == "br")
         elif tag in ("td", "th"):
-            if self._length:
-                self._add("\t")
+            self._append("\t" if self._length else "")
         elif tag in _INLINE:
             self._links += tag == "a"
             if tag in _CODE:
@@ -115,78 +91,51 @@ class _HtmlReader(HTMLParser):
         else:
             self._flush()
             self._links = self._code_depth = 0
-            self._heading = tag in _HEADINGS
-            if tag == "main" or ("role", "main") in attrs:
-                self._main.append(tag)
+            self._kind = _KINDS.get(tag, "body")
 
-    def handle_startendtag(self, tag: str, attrs: _Attributes) -> None:
-        # HTML ignores the slash, but in XML pages <script/> or <nav/> opens no element.
-        if tag not in _NO_TEXT and tag not in _CLOSED:
-            self.handle_starttag(tag, attrs)
-
-    def handle_endtag(self, tag: str) -> None:
-        if self._skipping is not None:
-            self._depth -= tag == self._skipping
-            if self._depth == 0:
-                self._skipping = None
-        elif tag in _INLINE:
+    def end(self, tag: str) -> None:
+        """End an element."""
+        if tag in _INLINE:
             self._links = max(0, self._links - (tag == "a"))
             if tag in _CODE and self._code_depth:
                 self._code_depth -= 1
                 if self._code_depth == 0 and self._code_start < self._length:
                     self._code.append((self._code_start, self._length))
-        elif tag not in ("br", "td", "th") and tag not in _NO_TEXT:
+        elif tag not in ("br", "hr", "td", "th"):
             self._flush()
-            self._heading = False
-            if tag == "main" and "main" in self._main:
-                self._main.remove("main")
+            self._kind = "body"
 
-    def handle_data(self, data: str) -> None:
-        data = re.sub(r"[ \t\r\n\f]+", " ", data)
-        if not self._length or self._pieces[-1][-1] in " \t":
+    def add(self, text: str | None) -> None:
+        """Add text, white space as one space."""
+        data = re.sub(r"[ \t\r\n\f]+", " ", text or "")
+        if self._pieces[-1][-1:] in ("", " ", "\t"):
             data = data.lstrip(" ")
-        if data and self._skipping is None:
-            self._add(data)
-            self._link_length += len(data) * (self._links > 0)
+        self._append(data)
+        self._link_length += len(data) * (self._links > 0)
 
-    def close(self) -> None:
-        super().close()
-        self._flush()
+    def strip_end(self) -> None:
+        """Leave out the white space before a mark in the text."""
+        self._pieces = ["".join(self._pieces).rstrip()]
+        self._length = len(self._pieces[0])
 
-    def _is_aside(self, attributes: dict[str, str | None]) -> bool:
-        """Whether attributes say that an element is hidden or not main content."""
-        if (
-            "hidden" in attributes
-            or attributes.get("aria-hidden") == "true"
-            or attributes.get("role") in _ROLES
-            or _HIDDEN_STYLE.search(attributes.get("style") or "")
-        ):
-            return True
-        named = (attributes.get("class"), attributes.get("id"))
-        return self._by_class and any(_ASIDE.search(name or "") for name in named)
-
-    def _add(self, data: str) -> None:
-        self._pieces.append(data)
-        self._length += len(data)
+    def _append(self, data: str) -> None:
+        if data:
+            self._pieces.append(data)
+            self._length += len(data)
 
     def _flush(self, *, follows: bool = False) -> None:
         """End the current passage and begin another."""
-        text = "".join(self._pieces).rstrip()
-        if self._heading:
+        text, kind = "".join(self._pieces).rstrip(), self._kind
+        if kind == "headline":
             text = text.strip(_ANCHORS)
+        n_code = sum(end - start for start, end in self._code)
+        is_marked = max(self._link_length, n_code) > 0.8 * len(text)
+        if kind == "body" and (is_marked or "\t" in text):
+            kind = "other"
         if text:
             code = [(start, min(end, len(text))) for start, end in self._code]
-            self.passages.append(
-                Passage(self._kind(text), text, code, bool(self._main), self._follows)
-            )
+            self.passages.append(Passage(kind, text, code, self._follows))
         self._begin(follows=follows)
-
-    def _kind(self, text: str) -> Kind:
-        if self._heading:
-            return "headline"
-        in_code = sum(end - start for start, end in self._code)
-        mostly = max(self._link_length, in_code) > 0.8 * len(text)
-        return "other" if mostly or "\t" in text else "body"
 
 
 def as_document(passages: Sequence[Passage], reader: str) -> Document:
@@ -206,65 +155,94 @@ def as_document(passages: Sequence[Passage], reader: str) -> Document:
     return Document(text, "", blocks, unbroken, reader)
 
 
-def _passages(source: str, *, by_class: bool) -> list[Passage]:
-    """Return the passages of a page, of its main content if that has text."""
-    reader = _HtmlReader(by_class=by_class)
-    reader.feed(source)
-    reader.close()
-    inside = [passage for passage in reader.passages if passage.inside]
-    return inside if _size(inside) else reader.passages
+def _tree(source: str) -> Any:
+    """Return the elements of a page."""
+    try:
+        from lxml import etree, html  # type: ignore[import-untyped, unused-ignore]
+    except ImportError as error:
+        raise ImportError(
+            f"reading HTML needs lxml: {install_command('text')}"
+        ) from error
+    parser = html.HTMLParser(
+        encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True
+    )
+    try:
+        return html.document_fromstring(source.encode(errors="replace"), parser=parser)
+    except etree.ParserError:  # an empty page
+        return html.Element("html")
 
 
-def _size(passages: Sequence[Passage]) -> int:
-    return sum(len(one.text) for one in passages if one.kind == "body")
+def is_hidden(element: Any) -> bool:
+    """Whether an element of HTML is not text, hidden, or beside the main content."""
+    return (
+        element.tag in _NO_TEXT
+        or element.get("hidden") is not None
+        or element.get("aria-hidden") == "true"
+        or element.get("role") in _ROLES
+        or _HIDDEN_STYLE.search(element.get("style", "")) is not None
+    )
 
 
-def html_document(source: str) -> Document:
-    """Return the main content of an HTML page, a blank line between its blocks.
+def _visible(tree: Any, is_left_out: Callable[[Any], bool] = is_hidden) -> Any:
+    """Empty elements of a tree; only those in a line of text do not divide it."""
+    for element in list(tree.iter()):
+        if is_left_out(element):
+            element.clear(keep_tail=True)
+            element.tag = "span" if element.tag in _INLINE else "hr"
+    return tree
+
+
+def _read(tree: Any) -> list[Passage]:
+    from lxml import etree
+
+    reader = PassageReader()
+    for event, element in etree.iterwalk(tree, events=("start", "end")):
+        if event == "start":
+            reader.start(element.tag)
+            reader.add(element.text)
+        else:
+            reader.end(element.tag)
+            reader.add(element.tail)
+    reader.end("html")
+    return reader.passages
+
+
+def html_document(
+    source: str, is_left_out: Callable[[Any], bool] = is_hidden
+) -> Document:
+    """Return the visible text of an HTML page, a blank line between its blocks.
 
     Left out are scripts, comments, navigation, dialogs, asides, footers, preformatted
     and hidden text, and all outside of ``<main>`` where a page has one.
     """
-    passages = _passages(source, by_class=True)
-    everything = _passages(source, by_class=False)
-    # Where classes would leave out nearly all, they have another meaning.
-    if _size(passages) < 0.2 * _size(everything):
-        passages = everything
-    return as_document(passages, HTML_READER)
+    tree = _visible(_tree(source), is_left_out)
+    main = tree.xpath("//main | //*[@role='main'][not(ancestor::main)]")
+    passages = [passage for element in main for passage in _read(element)]
+    return as_document(passages or _read(tree), HTML_READER)
 
 
 _HTML_NAMES = {  # of trafilatura's elements
     **{"head": "h2", "list": "ul", "item": "li", "hi": "span", "ref": "a", "lb": "br"},
     **{"row": "tr", "cell": "td", "quote": "blockquote", "doc": "div"},
 }
-# Hidden elements and code, which trafilatura may keep.
-_NEVER_TEXT = (
-    "//body//*[self::pre or self::dialog or self::nav or @hidden or "
-    "@aria-hidden='true' or contains(translate(@style, ' ', ''), 'display:none')]"
-)
 # Elements in which code is between words; outside of them it is a block.
-_HOLDS_TEXT = frozenset({"p", "h2", "li", "td"})
+_HOLDS_TEXT = ("p", "h2", "li", "td")
 
 
 def page_document(source: str) -> Document:
     """Return the main content of an HTML page.
 
-    By trafilatura, if it is installed and finds any, and else by the built-in reader;
-    the document's ``reader`` names it and the reason.
+    By trafilatura, or where it finds none by the built-in reader, which is then named
+    as the document's ``reader``.
     """
     try:
         import trafilatura  # type: ignore[import-not-found, unused-ignore]
-        from lxml import etree, html  # type: ignore[import-untyped, unused-ignore]
-    except ImportError:
-        reason = f"trafilatura is not installed: {install_command('text')}"
-        return _built_in(source, reason)
-    parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
-    try:
-        page = html.document_fromstring(source.encode(errors="replace"), parser=parser)
-    except etree.ParserError:  # an empty page
-        return _built_in(source, "trafilatura found no text")
-    for element in page.xpath(_NEVER_TEXT):
-        element.drop_tree()
+        from lxml import etree
+    except ImportError as error:
+        raise ImportError(
+            f"reading HTML needs trafilatura: {install_command('text')}"
+        ) from error
+    page = _visible(_tree(source))
     for element in page.xpath("//code//*"):  # else their text comes before the rest
         element.drop_tag()
     xml = trafilatura.extract(
@@ -277,21 +255,18 @@ def page_document(source: str) -> Document:
     )
     tree = etree.fromstring(xml or "<doc/>")
     for element in tree.iter():
-        is_code = element.tag == "code"
-        if is_code and not any(a.tag in _HOLDS_TEXT for a in element.iterancestors()):
+        around = next(element.iterancestors(*_HOLDS_TEXT), None)
+        if element.tag == "code" and around is None:
             element.tag = "pre"
         elif element.tag == "hi" and element.get("rend") == "#t":
             element.tag = "tt"  # typewriter
         element.tag = _HTML_NAMES.get(element.tag, element.tag)
         element.attrib.clear()
-    passages = _passages(etree.tostring(tree, encoding="unicode"), by_class=False)
+    passages = _read(_visible(tree))
     if not any(passage.kind == "body" for passage in passages):
-        return _built_in(source, "trafilatura found no text")
+        reason = f"{HTML_READER} (trafilatura found no text)"
+        return replace(html_document(source), reader=reason)
     return as_document(passages, f"trafilatura {version('trafilatura')}")
-
-
-def _built_in(source: str, reason: str) -> Document:
-    return replace(html_document(source), reader=f"{HTML_READER} ({reason})")
 
 
 _FRONT_MATTER = re.compile(
@@ -313,4 +288,4 @@ def markdown_document(source: str) -> Document:
         source = source[front_matter.end() :]
     source = _FOOTNOTE.sub("", _ALERT.sub(r"\1", source))
     page = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(source)
-    return as_document(_passages(page, by_class=False), "markdown-it-py")
+    return as_document(_read(_visible(_tree(page))), "markdown-it-py")

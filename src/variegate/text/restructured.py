@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from variegate._install import install_command
-from variegate.text.documents import Document, Kind
-from variegate.text.markup import Passage, as_document, names
+from variegate.text.documents import Document
+from variegate.text.markup import PassageReader, as_document, names
 
 _NO_TEXT = names(
     """comment table footnote citation literal_block doctest_block math_block raw
-    target substitution_definition system_message field_list option_list docinfo meta
-    image figure header footer sidebar topic line_block pending decoration"""
+    substitution_definition system_message field_list option_list docinfo meta
+    figure header footer sidebar topic line_block pending decoration attribution
+    classifier"""
 )
-_NO_INLINE = names("footnote_reference citation_reference image")
-_CODE = names("literal math")
-_HEADLINES = names("title subtitle rubric")
+_MARKS = names("footnote_reference citation_reference image")
+_HTML_NAMES = {  # of docutils' nodes
+    **dict.fromkeys(("title", "subtitle", "rubric"), "h1"),
+    **{"literal": "code", "math": "code", "reference": "a", "term": "term"},
+}
 
 # Roles of Sphinx and others; docutils knows few of them.
 _ROLE = re.compile(r"(?<![\w`:\\]):(?:[\w+.-]+:)*([\w+.-]+):`([^`]+)`(?!`)")
@@ -25,7 +27,6 @@ _ROLES_OF_WORDS = names(
     """ref doc term numref any abbr dfn emphasis strong title-reference title t sub
     sup subscript superscript menuselection guilabel keyword"""
 )
-_SPACE = re.compile(r"\s+")
 _TARGET = re.compile(r"(?s)^(.*\S)\s*<[^<>]*>$")
 
 _SETTINGS = {
@@ -63,14 +64,14 @@ def restructured_document(source: str) -> Document:
         raise ImportError(
             f"reading reStructuredText needs docutils: {install_command('text')}"
         ) from error
-    source = _ROLE.sub(_text_of_role, source)
+    source, reader = _ROLE.sub(_text_of_role, source), PassageReader()
     try:
-        tree = publish_doctree(source, settings_overrides=_SETTINGS)
-        return as_document(list(_passages(tree)), "docutils")
+        _read(publish_doctree(source, settings_overrides=_SETTINGS), reader)
     except RecursionError as error:
         raise ValueError(
             "the reStructuredText is nested too deeply: save it as plain text (.txt)"
         ) from error
+    return as_document(reader.passages, "docutils")
 
 
 def _text_of_role(match: re.Match[str]) -> str:
@@ -84,42 +85,18 @@ def _text_of_role(match: re.Match[str]) -> str:
     return text if role in _ROLES_OF_WORDS else f"``{text.strip()}``"
 
 
-def _passages(node: Any) -> Iterator[Passage]:
-    """Yield the passages below a node of docutils."""
-    for child in node.children:
-        name = child.tagname
-        if name in _HEADLINES:
-            yield from _passage(child, "headline")
-        elif name == "term":
-            yield from _passage(child, "other")
-        elif name == "paragraph":
-            yield from _passage(child, "body")
-        elif name not in _NO_TEXT:
-            yield from _passages(child)
+def _read(node: Any, reader: PassageReader) -> None:
+    """Read a node of docutils as an element of HTML."""
+    from docutils.nodes import Inline  # type: ignore[import-untyped, unused-ignore]
 
-
-def _passage(node: Any, kind: Kind) -> Iterator[Passage]:
-    """Yield the passage of one node; one of links and code alone is not body."""
-    pieces: list[str] = []
-    code: list[tuple[int, int]] = []
-    n_code = n_links = length = 0
-    for child in node.children:
-        if child.tagname in _NO_INLINE:
-            pieces[-1:] = [piece.rstrip() for piece in pieces[-1:]]
-            length = sum(map(len, pieces))
-            continue
-        text = _SPACE.sub(" ", child.astext().replace("\0", ""))
-        if not pieces:
-            text = text.lstrip()
-        if child.tagname in _CODE and text:
-            code.append((length, length + len(text)))
-            n_code += len(text)
-        n_links += len(text) * (child.tagname == "reference")
-        pieces.append(text)
-        length += len(text)
-    text = "".join(pieces)
-    if kind == "body" and max(n_code, n_links) > 0.8 * len(text):
-        kind = "other"
-    if text.strip():
-        code = [(start, min(end, len(text.rstrip()))) for start, end in code]
-        yield Passage(kind, text.rstrip(), code)
+    name = node.tagname
+    if name == "#text":
+        reader.add(node.astext().replace("\0", ""))
+    elif name in _MARKS:
+        reader.strip_end()
+    elif name not in _NO_TEXT:
+        tag = _HTML_NAMES.get(name, "span" if isinstance(node, Inline) else "div")
+        reader.start(tag)
+        for child in node.children:
+            _read(child, reader)
+        reader.end(tag)
