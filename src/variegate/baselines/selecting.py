@@ -131,12 +131,7 @@ def select(
     check_choice("method", method, METHODS)
     if order not in ("importance", "number"):
         raise ValueError(f"order must be 'importance' or 'number', got {order!r}")
-    is_number = isinstance(diversity, Real) and not isinstance(diversity, bool)
-    if not is_number or not 0.0 <= diversity <= 1.0:
-        raise ValueError(
-            "diversity must be a number from 0 (relevance only) to 1 (diversity only), "
-            f"got {diversity!r}"
-        )
+    check_diversity(diversity)
     if isinstance(k, float) and 0.0 <= k <= 1.0:
         raise ValueError(
             f"k must be a number of items, got {k!r}: the knob between relevance and "
@@ -189,6 +184,16 @@ def select(
     else:
         chosen = _within(limit, count, included, others, more, is_one_by_one)
     return chosen if order == "importance" else np.sort(chosen)
+
+
+def check_diversity(diversity: Any) -> None:
+    """Refuse anything but a number from 0 to 1."""
+    is_number = isinstance(diversity, Real) and not isinstance(diversity, bool)
+    if not is_number or not 0.0 <= diversity <= 1.0:
+        raise ValueError(
+            "diversity must be a number from 0 (relevance only) to 1 (diversity only), "
+            f"got {diversity!r}"
+        )
 
 
 def _in_and_out(

@@ -15,8 +15,10 @@ import numpy as np
 
 from variegate._typing import FloatArray, IntArray
 from variegate._validation import check_choice, check_count, check_number
-from variegate.baselines import METHODS, select
+from variegate.baselines import METHODS, check_diversity, select
 
+#: Columns that all documents have; others are looked for in their metadata.
+COLUMNS = ("score", "standard_score", "place", "tokens", "embedding")
 RELEVANCES = ("score", "rank")
 _WITHOUT_DIVERSITY = ("top", "max-min", "random")  # methods without diversity
 
@@ -80,6 +82,31 @@ class Candidates:
 
     def __len__(self) -> int:
         return len(self.places)
+
+    def column(self, name: str, needed: bool = False) -> Sequence[Any]:
+        """Return one of ``COLUMNS``, or metadata; None is refused if ``needed``."""
+        if name in ("score", "standard_score"):
+            if self.scores is None:
+                raise ValueError(
+                    f"the model goes by {name!r}, and the documents have no scores: "
+                    "use a retriever that gives scores, as in training"
+                )
+            mean, spread = float(self.scores.mean()), float(self.scores.std())
+            standard = (self.scores - mean) / (spread if spread > 0.0 else np.inf)
+            return self.scores if name == "score" else standard
+        if name == "place":
+            return np.arange(1.0, len(self) + 1.0)
+        if name == "tokens":
+            return self.tokens
+        if name == "embedding":
+            return self.embeddings
+        for place, known in zip(self.places, self.metadata, strict=True):
+            if name not in known or (needed and known[name] is None):
+                raise ValueError(
+                    f"document {place} has no metadata {name!r}: give it to every "
+                    f"document; documents themselves have {', '.join(COLUMNS)}"
+                )
+        return [known[name] for known in self.metadata]
 
 
 class ContextWarning(UserWarning):
@@ -192,16 +219,10 @@ class ContextSelector:
                 "omega is of learned models, and no model is given: methods have "
                 "diversity, from 0 (relevance only) to 1 (diversity only)"
             )
-        if self.diversity is None:
-            return
-        check_number("diversity", self.diversity)
-        if self.diversity > 1.0:
-            raise ValueError(
-                "diversity must be a number from 0 (relevance only) to 1 (diversity "
-                f"only), got {self.diversity!r}"
-            )
-        if self.method in _WITHOUT_DIVERSITY:
-            raise ValueError(f"method {self.method!r} has no diversity to set")
+        if self.diversity is not None:
+            check_diversity(self.diversity)
+            if self.method in _WITHOUT_DIVERSITY:
+                raise ValueError(f"method {self.method!r} has no diversity to set")
 
     def _check_model(self) -> None:
         of_methods = ("method", "diversity", "at_most")
@@ -292,7 +313,8 @@ class ContextSelector:
         by_rank = self.relevance == "rank" or candidates.scores is None
         k, labels = len(candidates) if k is None else k, None
         if self.at_most is not None and self.per is not None:
-            labels = _labels(candidates, self.per)
+            # Metadata may be lists, which are not hashable.
+            labels = list(map(str, candidates.column(self.per, needed=True)))
             counts = Counter(labels).values()
             k = min(k, sum(min(count, self.at_most) for count in counts))
         return select(
@@ -313,18 +335,6 @@ class ContextSelector:
         from variegate.integrations.learned_models import as_chooser
 
         return as_chooser(self.model)
-
-
-def _labels(candidates: Candidates, per: str) -> list[str]:
-    """Return the metadata ``per`` of every candidate as text; all must have it."""
-    for place, metadata in zip(candidates.places, candidates.metadata, strict=True):
-        if metadata.get(per) is None:
-            raise ValueError(
-                f"document {place} has no metadata {per!r}, which per names: give it "
-                "to every document"
-            )
-    # Metadata may be lists, which are not hashable.
-    return [str(metadata[per]) for metadata in candidates.metadata]
 
 
 def _scores(scores: Sequence[float | None]) -> FloatArray | None:

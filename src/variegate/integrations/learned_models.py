@@ -11,21 +11,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from variegate._typing import FloatArray, IntArray
+from variegate._typing import IntArray
 from variegate.decoding import Constraint
 from variegate.decoding.residuals import rank_members
 from variegate.estimator import DPPEstimator
 from variegate.files.models import load
 from variegate.ground_set import GroundSet
-from variegate.integrations.core import Candidates
+from variegate.integrations.core import COLUMNS, Candidates
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from variegate.tables import TableSelector
-
-#: Columns that every list of documents has; others are looked for in its metadata.
-COLUMNS = ("score", "standard_score", "place", "tokens", "embedding")
 
 #: The column of costs has a name of its own, as tokens may be a quality too.
 _COST = "tokens to pay"
@@ -93,7 +90,7 @@ def _choose_by_score(
             "this model was learned for one omega: learn a TableSelector to choose "
             "among several"
         )
-    scores, costs = _needed_scores(candidates, "score"), candidates.tokens
+    scores, costs = np.array(candidates.column("score")), candidates.tokens
     ground_set = GroundSet(scores[:, None], candidates.embeddings, costs=costs)
     n_affordable = len(candidates)
     if budget is not None:
@@ -145,39 +142,31 @@ def training_table(
     import pyarrow as pa
 
     lists, wanted = list(lists), [set(map(int, places)) for places in chosen]
-    has_scores = _check_lists(lists, wanted)
-    names = [n for n in COLUMNS if has_scores or not n.endswith("score")]
-    rows = [(q, p) for q, one in enumerate(lists) for p in one.places.tolist()]
-    table = {
-        "query": pa.array([query for query, _ in rows]),
-        "chosen": pa.array([int(place in wanted[query]) for query, place in rows]),
-    }
-    features = {name: _column(name, lists) for name in (*names, *metadata)}
-    return pa.table(table | features)
-
-
-def _check_lists(lists: Sequence[Candidates], wanted: Sequence[set[int]]) -> bool:
-    """Refuse lists that do not belong together; return whether they have scores."""
     if len(lists) != len(wanted):
         raise ValueError(
             f"{len(lists)} lists of candidates, but {len(wanted)} of chosen documents"
         )
     if not lists:
         raise ValueError("there is nothing to learn from: no candidates")
-    for query, (candidates, places) in enumerate(zip(lists, wanted, strict=True)):
-        unknown = places - set(candidates.places.tolist())
-        if unknown:
-            raise ValueError(
-                f"query {query}: document {min(unknown)} was chosen and is not among "
-                "the candidates"
-            )
+    columns: dict[str, list[Any]] = {"query": [], "chosen": []}
     has_scores = [candidates.scores is not None for candidates in lists]
     if any(has_scores) and not all(has_scores):
         raise ValueError(
             f"query {has_scores.index(False)} has no scores, and others have: give all "
             "of them scores, or none"
         )
-    return all(has_scores)
+    for query, (candidates, places) in enumerate(zip(lists, wanted, strict=True)):
+        numbers = candidates.places.tolist()
+        if unknown := places - set(numbers):
+            raise ValueError(
+                f"query {query}: document {min(unknown)} was chosen and is not among "
+                "the candidates"
+            )
+        columns["query"] += [query] * len(numbers)
+        columns["chosen"] += [int(place in places) for place in numbers]
+    names = [n for n in COLUMNS if all(has_scores) or not n.endswith("score")]
+    features = {name: _column(name, lists) for name in (*names, *metadata)}
+    return pa.table(columns | features)
 
 
 def _column(name: str, lists: Sequence[Candidates]) -> Any:
@@ -185,36 +174,4 @@ def _column(name: str, lists: Sequence[Candidates]) -> Any:
     import pyarrow as pa
 
     kind = pa.list_(pa.float64()) if name == "embedding" else None
-    return pa.array([value for one in lists for value in _values(name, one)], kind)
-
-
-def _values(name: str, candidates: Candidates) -> Iterable[Any]:
-    """Return a value for each candidate: its own, or one of its metadata."""
-    if name in ("score", "standard_score"):
-        scores = _needed_scores(candidates, name)
-        if name == "score":
-            return scores
-        centred, spread = scores - scores.mean(), float(scores.std())
-        return centred / spread if spread > 0.0 else np.zeros(len(scores))
-    if name == "place":
-        return np.arange(1.0, len(candidates) + 1.0)
-    if name == "tokens":
-        return candidates.tokens
-    if name == "embedding":
-        return candidates.embeddings
-    for place, known in zip(candidates.places, candidates.metadata, strict=True):
-        if name not in known:
-            raise ValueError(
-                f"the model has a column {name!r}, which is not in the metadata of "
-                f"document {place}; documents themselves have {', '.join(COLUMNS)}"
-            )
-    return [known[name] for known in candidates.metadata]
-
-
-def _needed_scores(candidates: Candidates, name: str) -> FloatArray:
-    if candidates.scores is None:
-        raise ValueError(
-            f"the model goes by {name!r}, and the documents have no scores: use a "
-            "retriever that gives scores, as in training"
-        )
-    return candidates.scores
+    return pa.array([value for one in lists for value in one.column(name)], kind)
