@@ -141,7 +141,7 @@ def test_other_encodings_and_fields_without_end(folder):
 def test_missing_files(folder, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"there is no file .*gone\.csv"):
         read_picks(tmp_path / "gone.csv", folder)
-    with pytest.raises(IsADirectoryError, match="videos is a folder, not a table"):
+    with pytest.raises(IsADirectoryError, match="videos is a folder, not a file"):
         read_picks(folder, folder)
     with pytest.raises(NotADirectoryError, match=r"there is no folder .*gone"):
         read_picks(table(folder, "video,time\n"), tmp_path / "gone")

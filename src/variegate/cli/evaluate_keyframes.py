@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -67,13 +66,28 @@ def evaluate_keyframes(
             "at least one user"
         )
     options.require_opencv()
-    system, people = _read_choices(chosen, users, video)
+    paths = dict.fromkeys([chosen, *users])
+    for path in paths:
+        if not path.exists():
+            raise click.UsageError(f"there is no folder or table {path}")
+        if video is None and not path.is_dir():
+            raise click.UsageError(
+                f"{path} is not a folder; for a table of times, name its --video too"
+            )
+    if video is not None and all(path.is_dir() for path in paths):
+        output.print_note("--video does nothing where all frames are pictures")
+    choices = {path: _read_choices(path, video) for path in paths}
+    if len(choices[chosen]) > 1:
+        raise click.UsageError(
+            f"{chosen} has the choices of several users; CHOSEN is only one"
+        )
+    ((_, system),) = choices[chosen]
     rows = [
         (label, len(frames), score_against_user(frames, system, threshold, matching))
-        for label, frames in people
+        for path in dict.fromkeys(users)
+        for label, frames in choices[path]
     ]
-    columns = zip(*(score for _, _, score in rows), strict=True)
-    mean = KeyframeScore(*(math.fsum(column) / len(rows) for column in columns))
+    mean = KeyframeScore.mean([score for _, _, score in rows])
     result = {
         "chosen": str(chosen),
         "frames": len(system),
@@ -88,57 +102,12 @@ def evaluate_keyframes(
     output.print_result(as_json, result, lambda: _score_table(rows, mean))
 
 
-def _read_choices(
-    chosen: Path, users: Sequence[Path], video: Path | None
-) -> tuple[list[FloatArray], list[_Choice]]:
-    """Read all frames: of each folder the pictures, and the video once."""
-    paths = list(dict.fromkeys([chosen, *users]))
-    tables: dict[Path, dict[str, tuple[float, ...]]] = {}
-    for path in paths:
-        if not path.exists():
-            raise click.UsageError(f"there is no folder or table {path}")
-        if path.is_dir():
-            continue
-        if video is None:
-            raise click.UsageError(
-                f"{path} is not a folder; for a table of times, name its --video too"
-            )
-        tables[path] = read_choices(path, video)
-    if len(tables.get(chosen, ())) > 1:
-        raise click.UsageError(
-            f"{chosen} has the choices of several users; CHOSEN is only one"
-        )
-    if video is not None and not tables:
-        output.print_note("--video does nothing where all frames are pictures")
-    shown = _read_histograms(video, tables) if video is not None and tables else {}
-    choices: dict[Path, list[_Choice]] = {}
-    for path in paths:
-        if path.is_dir():
-            pictures = [hue_histogram(image) for _, image in read_pictures(path)]
-            choices[path] = [(str(path), pictures)]
-            continue
-        choices[path] = [
-            # Two times may be of one frame.
-            (
-                f"{path}: {user}" if user else str(path),
-                list(dict(shown[time] for time in times).values()),
-            )
-            for user, times in tables[path].items()
-        ]
-    people = [one for path in dict.fromkeys(users) for one in choices[path]]
-    return choices[chosen][0][1], people
-
-
-def _read_histograms(
-    video: Path, tables: Mapping[Path, Mapping[str, Sequence[float]]]
-) -> dict[float, tuple[int, FloatArray]]:
-    """Return the number of the frame at each time, and its histogram."""
-    times = {
-        time: path
-        for path, users in tables.items()
-        for chosen in users.values()
-        for time in chosen
-    }
+def _read_choices(path: Path, video: Path | None) -> list[_Choice]:
+    """Read the pictures of a folder, or the frames of a table, a choice a user."""
+    if video is None or path.is_dir():
+        return [(str(path), [hue_histogram(image) for _, image in read_pictures(path)])]
+    users = read_choices(path, video)
+    times = {time for chosen in users.values() for time in chosen}
     with (
         output.print_warnings_as_notes(TruncatedVideoWarning),
         show_progress(shorten_middle(video.name, 30), video_note()) as progress,
@@ -147,12 +116,18 @@ def _read_histograms(
             time: (frame.number, hue_histogram(frame.image))
             for time, frame in frames_at(video, times, progress)
         }
-        late = min(times.keys() - shown.keys(), default=None)
-        if late is not None:
+        if late := times - shown.keys():
             raise click.UsageError(
-                f"{times[late]}: the time {late:g} is after the last frame of {video}"
+                f"{path}: the time {min(late):g} is after the last frame of {video}"
             )
-    return shown
+    return [
+        # Two times may be of one frame.
+        (
+            f"{path}: {user}" if user else str(path),
+            list(dict(shown[time] for time in chosen).values()),
+        )
+        for user, chosen in users.items()
+    ]
 
 
 def _score_table(

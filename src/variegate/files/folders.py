@@ -1,4 +1,4 @@
-"""Find files in folders by their suffixes."""
+"""Find files in folders by their suffixes, and read them."""
 
 from __future__ import annotations
 
@@ -18,3 +18,12 @@ def files_below(folder: Path, suffixes: Collection[str] = ()) -> list[Path]:
         and not any(part.startswith(".") for part in file.relative_to(folder).parts)
         and file.is_file()
     )
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the bytes of a file; an error says that it is missing or a folder."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder, not a file")
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {path}")
+    return path.read_bytes()

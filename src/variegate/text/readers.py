@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from variegate.files.folders import files_below
+from variegate.files.folders import files_below, read_bytes
 from variegate.text.documents import Cluster, Document
 from variegate.text.languages import as_language
 from variegate.text.mail import mail_document
@@ -62,17 +62,9 @@ def _decode(data: bytes, name: str, encoding: str) -> str:
     return text.removeprefix("\ufeff")
 
 
-def _read_bytes(path: Path) -> bytes:
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder, not a file")
-    if not path.exists():
-        raise FileNotFoundError(f"there is no file {path}")
-    return path.read_bytes()
-
-
 def read_text(path: str | Path, encoding: str = "utf-8") -> str:
     """Return the text of a plain file without a byte order mark."""
-    return _decode(_read_bytes(Path(path)), str(path), encoding)
+    return _decode(read_bytes(Path(path)), str(path), encoding)
 
 
 def _document(data: bytes, name: str, suffix: str, encoding: str) -> Document:
@@ -127,7 +119,7 @@ def read_documents(
             documents.append(_document(data, "standard input", ".txt", encoding))
         else:
             documents += [
-                _document(_read_bytes(file), str(file), file.suffix, encoding)
+                _document(read_bytes(file), str(file), file.suffix, encoding)
                 for file in _files(Path(path))
             ]
     if not documents:
@@ -149,7 +141,7 @@ def _texts(
             name, text = str(item.get("id", name)), item.get("text")
             if text is None and isinstance(item.get("path"), str):
                 file = folder / item["path"]
-                data = _read_bytes(file)
+                data = read_bytes(file)
                 document = _document(data, str(file), file.suffix, encoding)
                 documents.append(replace(document, id=str(item.get("id", file))))
                 continue

@@ -69,6 +69,11 @@ class KeyframeScore(NamedTuple):
     cus_a: float
     cus_e: float
 
+    @classmethod
+    def mean(cls, scores: Sequence[KeyframeScore]) -> KeyframeScore:
+        """Return the mean of several scores."""
+        return cls(*np.mean(scores, axis=0).tolist())
+
 
 def score_against_user(
     user: Any, system: Any, threshold: float = THRESHOLD, matching: Matching = "maximum"
@@ -98,8 +103,9 @@ def evaluate_keyframes(
     """Return the mean of the scores against several users."""
     if not len(users):
         raise ValueError("there are no users' key frames to compare with")
-    scores = [score_against_user(user, system, threshold, matching) for user in users]
-    return KeyframeScore(*(float(value) for value in np.mean(scores, axis=0)))
+    return KeyframeScore.mean(
+        [score_against_user(user, system, threshold, matching) for user in users]
+    )
 
 
 def oracle_keyframes(frames: Any, users: Sequence[Any]) -> IntArray:

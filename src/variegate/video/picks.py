@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from variegate._progress import Progress
+from variegate.files.folders import read_bytes
 from variegate.report.wording import count
 from variegate.video.picture import decoded
 from variegate.video.reading import (
@@ -82,30 +83,27 @@ class _Row(NamedTuple):
 
 
 def _rows(table: Path, required: Sequence[str]) -> list[_Row]:
-    rows: list[_Row] = []
-    header: list[str] = []
-    lines = csv.reader(io.StringIO(_text(table), newline=""), skipinitialspace=True)
+    reader = csv.reader(io.StringIO(_text(table), newline=""), skipinitialspace=True)
+    lines = []
     try:
-        for fields in lines:
-            where = f"{table}, line {lines.line_num}"
+        for fields in reader:
             values = [field.strip() for field in fields]
-            if header and any(values):
-                rows.append(_row(header, values, where))
-            elif any(values):
-                _check_header(values, required, where)
-                header = values
+            if any(values):
+                lines.append((f"{table}, line {reader.line_num}", values))
     except csv.Error as error:
         raise ValueError(
-            f"{table}, line {lines.line_num} is not CSV: {error}"
+            f"{table}, line {reader.line_num} is not CSV: {error}"
         ) from error
-    if not header:
+    if not lines:
         raise ValueError(
             f"{table} is empty: its first line must name the columns, "
             f"{' and '.join(required)}"
         )
-    if not rows:
+    (where, header), *rest = lines
+    _check_header(header, required, where)
+    if not rest:
         raise ValueError(f"there are no rows in {table} after its first line")
-    return rows
+    return [_row(header, values, where) for where, values in rest]
 
 
 def _row(header: Sequence[str], fields: Sequence[str], where: str) -> _Row:
@@ -123,11 +121,7 @@ def _row(header: Sequence[str], fields: Sequence[str], where: str) -> _Row:
 
 
 def _text(table: Path) -> str:
-    if table.is_dir():
-        raise IsADirectoryError(f"{table} is a folder, not a table (CSV)")
-    if not table.exists():
-        raise FileNotFoundError(f"there is no file {table}")
-    data = table.read_bytes()
+    data = read_bytes(table)
     try:
         text = data.decode("utf-8-sig")  # with the byte order mark of spreadsheets
     except UnicodeDecodeError as error:

@@ -77,58 +77,43 @@ def storyboard(
         )
     largest = max(width // 2, *(k.image.shape[1] for k in ordered))
     # A sheet of one upright picture is not much higher than wide.
-    cell_width = max(1, min(column, largest, round(aspect * width)))
-    cell = _Cell(ordered, cell_width, aspect)
-    step = cell.total_height + _GAP
-    sheet = _ground(math.ceil(len(ordered) / columns) * step + 3 * _GAP, width)
-    margin = (width - columns * (column + _GAP) + _GAP) // 2
+    across = max(1, min(column, largest, round(aspect * width)))
+    down = max(1, round(across / aspect))
+    step = down + 2 * _LINE + 8 + _GAP
+    n_rows = math.ceil(len(ordered) / columns)
+    sheet = np.full((n_rows * step + 3 * _GAP, width, 3), _PAPER, dtype=np.uint8)
+    margin = (width - columns * (column + _GAP) + _GAP + column - across) // 2
     for place, keyframe in enumerate(ordered):
-        row, across = divmod(place, columns)
-        left = margin + across * (column + _GAP) + (column - cell_width) // 2
-        _put(sheet, cell.draw(keyframe), 2 * _GAP + row * step, left)
+        row, number = divmod(place, columns)
+        top, left = 2 * _GAP + row * step, margin + number * (column + _GAP)
+        cell = sheet[top : top + step - _GAP, left : left + across]
+        _draw(cell[:down], keyframe.image)
+        _write(cell, time_label(keyframe.time), down + _LINE, bold=True)
+        _write(cell, f"frame {keyframe.number}", down + 2 * _LINE)
     return sheet
 
 
-class _Cell:
-    """A box of ``width`` by ``height`` for a picture, and its label beneath."""
-
-    def __init__(
-        self, keyframes: Sequence[Keyframe], width: int, aspect: float
-    ) -> None:
-        one_line = max(
-            _text_width(time_label(k.time), bold=True)
-            + _text_width(f"frame {k.number}")
-            for k in keyframes
-        )
-        self.width, self.height = width, max(1, round(width / aspect))
-        self.n_lines = 2 if one_line + _GAP // 2 > width else 1
-        self.total_height = self.height + self.n_lines * _LINE + 8
-
-    def draw(self, keyframe: Keyframe) -> Picture:
-        cell = _ground(self.total_height, self.width)
-        box = cell[: self.height]
-        box[:] = _BARS
-        picture = fitted(keyframe.image, self.width, self.height)
-        height, width = picture.shape[:2]
-        _put(box, picture, (self.height - height) // 2, (self.width - width) // 2)
-        # The line separates a white picture from the ground.
-        cv2.rectangle(box, (0, 0), (self.width - 1, self.height - 1), _RULE)
-        time, line, start = time_label(keyframe.time), self.height + _LINE, 0
-        _write(cell, time, (0, line), self.width, bold=True)
-        if self.n_lines == 1:
-            start = _text_width(time, bold=True) + _GAP // 2
-        where = (start, line + (self.n_lines - 1) * _LINE)
-        _write(cell, f"frame {keyframe.number}", where, self.width - start)
-        return cell
+def _draw(box: Picture, image: Picture) -> None:
+    """Put a picture into the middle of a box."""
+    box[:] = _BARS
+    height, width = box.shape[:2]
+    picture = fitted(image, width, height)
+    top = (height - picture.shape[0]) // 2
+    left = (width - picture.shape[1]) // 2
+    box[top : top + picture.shape[0], left : left + picture.shape[1]] = picture
+    # The line separates a white picture from the ground.
+    cv2.rectangle(box, (0, 0), (width - 1, height - 1), _RULE)
 
 
-def _put(ground: Picture, picture: Picture, top: int, left: int) -> None:
-    height, width = picture.shape[:2]
-    ground[top : top + height, left : left + width] = picture
-
-
-def _ground(height: int, width: int) -> Picture:
-    return np.full((height, width, 3), _PAPER, dtype=np.uint8)
+def _write(cell: Picture, text: str, line: int, bold: bool = False) -> None:
+    """Write a line into a picture, smaller if it would be wider."""
+    font = cv2.FONT_HERSHEY_DUPLEX if bold else cv2.FONT_HERSHEY_SIMPLEX
+    colour: Any = _INK if bold else _QUIET
+    scale = 0.5
+    # The fonts of OpenCV 4 and 5 are of different widths.
+    while scale > 0.3 and cv2.getTextSize(text, font, scale, 1)[0][0] > cell.shape[1]:
+        scale -= 0.02
+    cv2.putText(cell, text, (0, line), font, scale, colour, 1, cv2.LINE_AA)
 
 
 def usual_aspect(keyframes: Sequence[Keyframe]) -> float:
@@ -148,23 +133,3 @@ def fitted(image: Picture, width: int, height: int) -> Picture:
     # OpenCV takes no views with reversed axes.
     picture = np.ascontiguousarray(image)
     return np.asarray(cv2.resize(picture, (across, down), interpolation=method))
-
-
-def _font(bold: bool) -> int:
-    return cv2.FONT_HERSHEY_DUPLEX if bold else cv2.FONT_HERSHEY_SIMPLEX
-
-
-def _text_width(text: str, bold: bool = False, scale: float = 0.5) -> int:
-    # The fonts of OpenCV 4 and 5 are of different widths.
-    return int(cv2.getTextSize(text, _font(bold), scale, 1)[0][0])
-
-
-def _write(
-    ground: Picture, text: str, where: tuple[int, int], width: int, bold: bool = False
-) -> None:
-    """Write a line into a picture, smaller if it would be wider than ``width``."""
-    scale = 0.5
-    while scale > 0.3 and _text_width(text, bold, scale) > width:
-        scale -= 0.02
-    colour: Any = _INK if bold else _QUIET
-    cv2.putText(ground, text, where, _font(bold), scale, colour, 1, cv2.LINE_AA)
