@@ -5,7 +5,7 @@ import math
 import random
 import re
 import unicodedata
-from itertools import chain, combinations
+from itertools import combinations
 
 import pytest
 from hypothesis import given
@@ -296,14 +296,6 @@ def test_the_unicode_mode_reads_ascii_alike(lines):
 
 
 @given(sentences, st.lists(sentences, min_size=1, max_size=3))
-def test_sentences_that_are_read_once_score_the_same(summary, references):
-    rouge = Rouge(n=(1, 2), su=4, stem=True)
-    prepared = rouge.prepare([text(lines) for lines in references])
-    joined = tuple(chain(*(prepared.read(text([words])) for words in summary)))
-    assert prepared.score_words(joined) == prepared.score(text(summary))
-
-
-@given(sentences, st.lists(sentences, min_size=1, max_size=3))
 def test_the_best_reference_is_one_of_them(summary, references):
     texts = [text(lines) for lines in references]
     options = {"n": (1, 2), "su": 4}
@@ -377,10 +369,10 @@ def test_corners_of_the_stemmer(word, expected):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n": 0}, "an n-gram has at least one word, got n=0"),
-        ({"su": -1}, "su must be a whole number from 0, got -1"),
-        ({"su": 1.5}, "su must be a whole number from 0, got 1.5"),
-        ({"su": math.inf}, "su must be a whole number from 0, got inf"),
+        ({"n": 0}, "n must be a whole number of at least 1, got 0"),
+        ({"su": -1}, "su must be a whole number of at least 0, got -1"),
+        ({"su": 1.5}, "su must be a whole number of at least 0, got 1.5"),
+        ({"su": math.inf}, "su must be a whole number of at least 0, got inf"),
         ({"max_bytes": 0}, "max_bytes must be a whole number of at least 1"),
         ({"max_words": -3}, "max_words must be a whole number of at least 1"),
         ({"max_bytes": 9, "max_words": 9}, "a limit of bytes and one of words"),

@@ -110,9 +110,7 @@ def test_costs_and_limit_say_what_fits(texts, amount, unit):
     budget = Budget(amount, unit)
     fits = joined_length(texts, unit) <= amount
     assert (budget.costs(texts).sum() <= budget.limit) == fits
-    assert budget.fits("\n".join(texts)) == fits
 
 
 def test_no_texts():
     assert Budget(5, "words").costs([]).shape == (0,)
-    assert Budget(5, "sentences").fits("")

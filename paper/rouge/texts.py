@@ -23,11 +23,6 @@ class TokenizedText(Words):
         text.sentences = kept
         return text
 
-    @classmethod
-    def join(cls, texts: Iterable[TokenizedText]) -> TokenizedText:
-        """Return the text of all sentences of several texts."""
-        return cls.of(chain.from_iterable(text.sentences for text in texts))
-
 
 class SentenceTokenizer(Tokenizer):
     """How a text becomes sentences of words; each line is a sentence.

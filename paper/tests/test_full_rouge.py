@@ -13,7 +13,7 @@ from outside_data import outside_data
 from paper.rouge import FullRouge
 from paper.rouge.pairs import WidePairPool
 from paper.rouge.sequences import common_positions, marks, marks_of_long
-from paper.rouge.texts import SentenceTokenizer, TokenizedText
+from paper.rouge.texts import SentenceTokenizer
 from variegate.text.rouge import Score, read_exceptions
 
 pytestmark = pytest.mark.paper
@@ -248,14 +248,6 @@ def test_weighted_subsequences_are_common(first, second):
     positions = common_positions(tuple(first), tuple(second), w=1.5)
     assert is_subsequence([first[i] for i in reversed(positions)], second)
     assert bool(positions) == bool(set(first) & set(second))
-
-
-@given(sentences, st.lists(sentences, min_size=1, max_size=3))
-def test_sentences_that_are_read_once_score_the_same(summary, references):
-    rouge = FullRouge(n=(1, 2), lcs=True, su=4, stem=True)
-    prepared = rouge.prepare([text(lines) for lines in references])
-    joined = TokenizedText.join(prepared.read(text([words])) for words in summary)
-    assert prepared.score_words(joined) == prepared.score(text(summary))
 
 
 @given(sentences, st.lists(sentences, min_size=1, max_size=3))

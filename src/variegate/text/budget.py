@@ -87,12 +87,6 @@ class Budget:
         """Return the cost of each text as one sentence of a summary."""
         return np.array([self._length(text) + self._separator for text in texts])
 
-    def fits(self, text: str) -> bool:
-        """Whether a summary, one sentence a line, keeps to the budget."""
-        if self.unit == "sentences":
-            return sum(bool(line.strip()) for line in text.split("\n")) <= self.amount
-        return self._length(text) <= self.amount
-
     def describe(self) -> str:
         """Return text such as ``"665 characters"`` or ``"1 sentence"``."""
         return f"{self.amount} {self.unit if self.amount > 1 else self.unit[:-1]}"

@@ -176,23 +176,20 @@ class Rouge(Tokenizer):
         stop_words = frozenset(map(fold, self.stop_words or ()))
         object.__setattr__(self, "stop_words", stop_words)
         for length in n:
-            if length < 1:
-                raise ValueError(f"an n-gram has at least one word, got n={length}")
+            check_count("n", length)
         self._check_measures()
-        limits = {"max_bytes": self.max_bytes, "max_words": self.max_words}
-        given = {name: limit for name, limit in limits.items() if limit is not None}
-        for name, limit in given.items():
-            check_count(name, limit)
-        if len(given) > 1:
+        for name in ("max_bytes", "max_words"):
+            if getattr(self, name) is not None:
+                check_count(name, getattr(self, name))
+        if self.max_bytes is not None and self.max_words is not None:
             raise ValueError("a limit of bytes and one of words; give only one")
         check_choice("references", self.references, ("average", "best"))
         if not self.measures:
             raise ValueError("nothing to measure; give n or su")
 
     def _check_measures(self) -> None:
-        su = self.su
-        if su is not None and not (su >= 0 and float(su).is_integer()):
-            raise ValueError(f"su must be a whole number from 0, got {su}")
+        if self.su is not None:
+            check_count("su", self.su, least=0)
 
     @property
     def measures(self) -> dict[str, Callable[[Sequence[Any]], Pool]]:
@@ -227,12 +224,11 @@ class PreparedReferences:
     """Tokenized and counted references: see :meth:`variegate.text.Rouge.prepare`."""
 
     def __init__(self, rouge: Rouge, references: Sequence[str]) -> None:
-        #: Returns the words of a text, as :meth:`score` reads it.
-        self.read = rouge.read
-        self._digits = rouge.digits
-        texts = [self.read(text) for text in references]
-        pooled = rouge.references == "average"
-        groups = [texts] if pooled else [[text] for text in texts]
+        self._rouge = rouge
+        texts = [rouge.read(text) for text in references]
+        groups = [texts]
+        if rouge.references == "best":
+            groups = [[text] for text in texts]
         self._pools: dict[str, list[Pool]] = {
             name: [pool(group) for group in groups]
             for name, pool in rouge.measures.items()
@@ -240,16 +236,8 @@ class PreparedReferences:
 
     def score(self, summary: str) -> dict[str, Score]:
         """Return the scores of a summary, by the names of the measures."""
-        return self.score_words(self.read(summary))
-
-    def score_words(self, summary: Words) -> dict[str, Score]:
-        """Return the scores of a tokenized summary.
-
-        To try many summaries of the same sentences, read each sentence once and add
-        their words; limits then apply to each sentence.
-        """
-        scores = {}
+        words, scores = self._rouge.read(summary), {}
         for name, pools in self._pools.items():
-            best = max((pool(summary) for pool in pools), key=attrgetter("merit"))
-            scores[name] = Score.of(best, self._digits)
+            best = max((pool(words) for pool in pools), key=attrgetter("merit"))
+            scores[name] = Score.of(best, self._rouge.digits)
         return scores

@@ -11,27 +11,13 @@ from itertools import chain, groupby
 from os import PathLike
 from pathlib import Path
 
+from variegate.text.words import import_regex
+
 Words = tuple[str, ...]
 
 _SPACES = " \t\n\r\f\v"
+_JOINERS = r"[\p{Cf}--\u200b]+"  # only say how letters are drawn
 _ASCII_WORD = re.compile("[a-z0-9]+")
-
-
-class _WordCharacters(dict[int, int | None]):
-    """A lazily filled table for ``str.translate``, of letters, digits and marks.
-
-    Joiners, which only say how letters are drawn, vanish; all else is a space.
-    """
-
-    def __missing__(self, code: int) -> int | None:
-        category = unicodedata.category(chr(code))
-        is_joiner = category == "Cf" and chr(code) != "\N{ZERO WIDTH SPACE}"
-        is_word = category[0] in "LNM"
-        self[code] = code if is_word else None if is_joiner else ord(" ")
-        return self[code]
-
-
-_WORD_CHARACTERS = _WordCharacters()
 
 
 def folded(text: str) -> str:
@@ -174,7 +160,9 @@ class Tokenizer:
     def words_of(self, line: str) -> Iterator[str]:
         """Yield the words of a line."""
         if self.unicode:
-            words = folded(line).translate(_WORD_CHARACTERS).split()
+            regex = import_regex()
+            line = regex.sub(_JOINERS, "", folded(line), flags=regex.VERSION1)
+            words = regex.findall(r"[\p{L}\p{N}\p{M}]+", line)
         else:  # lower-casing must not turn letters outside ASCII into ASCII, as K to k
             words = _ASCII_WORD.findall(
                 line.encode("ascii", "replace").decode().lower()

@@ -6,7 +6,6 @@ import re
 import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import chain, pairwise
 from typing import Any
 
@@ -57,16 +56,15 @@ def count_spaced_words(text: str) -> int:
     return count
 
 
-@cache
-def _patterns() -> tuple[Any, Any]:
-    """Return the patterns of a word, with its marks, and of a letter with its marks."""
+def import_regex() -> Any:
+    """Return the package regex."""
     try:
         import regex  # type: ignore[import-untyped]
     except ImportError as error:
         raise ImportError(
             f"words of all scripts need regex: {install_command('text')}"
         ) from error
-    return regex.compile(r"[\p{L}\p{N}][\p{L}\p{N}\p{M}]*"), regex.compile(r"\X")
+    return regex
 
 
 def words(text: str) -> list[str]:
@@ -75,13 +73,13 @@ def words(text: str) -> list[str]:
     In scripts without spaces between words (Chinese, Japanese, Thai, Lao, Burmese,
     Khmer) they are pairs of neighbouring letters.
     """
-    word, letter = _patterns()
-    found: list[str] = word.findall(unicodedata.normalize("NFC", text).lower())
+    regex, text = import_regex(), unicodedata.normalize("NFC", text)
+    found: list[str] = regex.findall(r"[\p{L}\p{N}][\p{L}\p{N}\p{M}]*", text.lower())
     if _UNSPACED_RUN.search(text) is None:
         return found
     pieces = []
     for run in filter(None, chain.from_iterable(map(_UNSPACED_RUN.split, found))):
-        letters = letter.findall(run) if _AN_UNSPACED.match(run) else [run]
+        letters = regex.findall(r"\X", run) if _AN_UNSPACED.match(run) else [run]
         pairs = ["".join(pair) for pair in pairwise(letters)]
         pieces += pairs or [run]
     return pieces
