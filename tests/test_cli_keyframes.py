@@ -494,26 +494,28 @@ def test_no_video_is_overwritten(variegate, tmp_path, pretend):
         (["a.mp4", "--every", "nan"], "'--every': 'nan' is not a finite number"),
         (["a.mp4", "--model", "gone.json"], "'gone.json' does not exist"),
         (["a.mp4", "--model", "text.mp4"], "text.mp4"),
-        (["a.mp4", "--template", "{n}"], "'{n}' must end in .jpg or .png"),
-        (["a.mp4", "--template", "{n}.gif"], "'{n}.gif' must end in .jpg or .png"),
-        (["a.mp4", "--template", "{n.jpg"], "'{n.jpg': expected '}' before end"),
-        (
-            ["a.mp4", "--template", "{}.jpg"],
-            "there is no {}, only {name}, {n}, {fr",
+        *(
+            (["a.mp4", "--template", bad], "is not a name for pictures: write a file")
+            for bad in (
+                "{n}",
+                "{n}.gif",
+                "{n.jpg",
+                "{}.jpg",
+                "{stem}.jpg",
+                "{n.real}.jpg",
+                "{n:{frame}}.jpg",
+                "{n:09999999d}.jpg",
+                "x/{n}.jpg",
+                "..{n}.jpg",
+                "x\\{n}.jpg",
+            )
         ),
-        (["a.mp4", "--template", "{stem}.jpg"], "there is no {stem}, only {name}"),
-        (["a.mp4", "--template", "{n.real}.jpg"], "there is no {n.real}, only {name}"),
-        (["a.mp4", "--template", "{n:{frame}}.jpg"], "'{frame}' is not a form for {n}"),
-        (["a.mp4", "--template", "{n:09999d}.jpg"], "'09999d' is not a form for {n}"),
         (["a.mp4", "--template", "{time:d}.jpg"], "Unknown format code 'd' for object"),
         (
             ["a.mp4", "--template", "{n:300d}.jpg"],
             "gives names that a file cannot ha",
         ),
         (["a.mp4", "--template", "{n}\n.jpg"], "gives names that a file cannot have"),
-        (["a.mp4", "--template", "x/{n}.jpg"], "'x/{n}.jpg' is a path; all pictures"),
-        (["a.mp4", "--template", "..{n}.jpg"], "'..{n}.jpg' is a path; all pictures"),
-        (["a.mp4", "--template", "x\\{n}.jpg"], "is a path; all pictures lie in the"),
         (
             ["a.mp4", "--template", "{name}.jpg"],
             "gives all pictures one name; add {n}",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-import string
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -29,8 +28,11 @@ SHEET, PAGE, TABLE = "storyboard.png", "keyframes.html", "keyframes.csv"
 _COLUMNS = ("video", "frame", "time", "probability", "file")
 _PICTURES = (".jpg", ".jpeg", ".png")
 
-#: Fields of a template, with values to try it.
-_FIELDS: Mapping[str, Any] = {"name": "clip", "n": 1, "frame": 0, "time": 0.0}
+#: A template has no other fields than these, with short forms, and is not a path.
+_TEMPLATE = re.compile(
+    r"(?!.*\.\.)(?:[^{}/\\]|\{(?:name|n|frame|time)(?::[^{}]{0,6})?\})*\.(?:jpe?g|png)",
+    re.I,
+)
 
 #: Files left out that a note names.
 _NAMED = 3
@@ -151,33 +153,24 @@ def check_template(
     context: click.Context, parameter: click.Parameter, value: str
 ) -> str:
     """Refuse a template that cannot name a picture."""
-    known = ", ".join(f"{{{name}}}" for name in _FIELDS)
-    problem = ""
+    if _TEMPLATE.fullmatch(value) is None:
+        raise click.BadParameter(
+            f"{value!r} is not a name for pictures: write a file name that ends in "
+            ".jpg or .png, with the fields {name}, {n}, {frame} or {time}, and a form "
+            "as in {n:03d} if you like"
+        )
     try:
-        for _, field, form, _ in string.Formatter().parse(value):
-            if field is not None and field not in _FIELDS:
-                raise ValueError(f"there is no {{{field}}}, only {known}")
-            if re.search(r"\{|[0-9]{4}", form or ""):
-                raise ValueError(f"{form!r} is not a form for {{{field}}}")
-        sample = value.format(**_FIELDS)
+        sample = value.format(name="clip", n=1, frame=0, time=0.0)
     except ValueError as error:
-        problem = f": {error}"
-    else:
-        if re.search(r"[/\\]|\.\.", value):
-            problem = " is a path; all pictures lie in the folder that -o names"
-        elif not value.lower().endswith(_PICTURES):
-            problem = " must end in .jpg or .png"
-        elif not sample.isprintable() or len(sample.encode()) > _LONGEST_FILE:
-            problem = " gives names that a file cannot have"
-    if problem:
-        raise click.BadParameter(f"{value!r}{problem}")
+        raise click.BadParameter(f"{value!r}: {error}") from error
+    if not sample.isprintable() or len(sample.encode()) > _LONGEST_FILE:
+        raise click.BadParameter(f"{value!r} gives names that a file cannot have")
     return value
 
 
 def check_template_distinguishes(template: str, most: int | None) -> None:
     """Refuse a template that has one name for all pictures."""
-    fields = {field for _, field, _, _ in string.Formatter().parse(template)}
-    if most != 1 and not fields & {"n", "frame", "time"}:
+    if most != 1 and not re.search(r"\{(?:n|frame|time)\b", template):
         raise click.UsageError(
             f"--template {template!r} gives all pictures one name; add {{n}}, "
             "{frame} or {time}"

@@ -51,7 +51,7 @@ _EDGE_ROWS = 4  # at the top and the bottom of a page, that may be running lines
 
 
 class Piece(NamedTuple):
-    """Text between two wide gaps of a page.
+    """Text without a wide gap, or a row of a column, of ``n_pieces`` in tables.
 
     ``base`` is the distance of its base line from the top of the page, ``size`` the
     height of its letters in the same unit; ``left`` and ``right`` may have another.
@@ -62,20 +62,7 @@ class Piece(NamedTuple):
     right: float
     base: float
     size: float
-
-
-class _Line(NamedTuple):
-    """A row of a column; ``n_pieces`` are more than one in tables."""
-
-    text: str
-    left: float
-    right: float
-    base: float
-    size: float
-    n_pieces: int
-
-
-_Column = list[_Line]
+    n_pieces: int = 1
 
 
 def text_pages(text: str) -> list[list[Piece]]:
@@ -163,7 +150,7 @@ def _gutter(pieces: list[Piece], character: float) -> float | None:
     return best
 
 
-def _columns(pieces: list[Piece], character: float) -> Iterator[_Column]:
+def _columns(pieces: list[Piece], character: float) -> Iterator[list[Piece]]:
     """Yield columns in reading order; lines across all columns divide them."""
     cut = _gutter(pieces, character)
     if cut is None:
@@ -186,19 +173,19 @@ def _columns(pieces: list[Piece], character: float) -> Iterator[_Column]:
             yield from _columns(part, character)
 
 
-def _line(row: list[Piece]) -> _Line:
+def _line(row: list[Piece]) -> Piece:
     text = " ".join(piece.text for piece in row)
     size = max(row, key=lambda one: len(one.text)).size
-    return _Line(text, row[0].left, row[-1].right, row[0].base, size, len(row))
+    return Piece(text, row[0].left, row[-1].right, row[0].base, size, len(row))
 
 
 class _Paragraph(NamedTuple):
-    lines: list[_Line]
+    lines: list[Piece]
     kind: Kind
     number: int  # of the column it begins in
 
 
-def _is_row_of_table(line: _Line) -> bool:
+def _is_row_of_table(line: Piece) -> bool:
     return line.n_pieces >= 3 or (line.n_pieces == 2 and not _has_words(line.text))
 
 
@@ -208,7 +195,7 @@ def _has_words(text: str) -> bool:
 
 
 def _ends_before(
-    paragraph: list[_Line], line: _Line, right: float, pitch: float, character: float
+    paragraph: list[Piece], line: Piece, right: float, pitch: float, character: float
 ) -> bool:
     """Whether a line of the same column begins another paragraph."""
     last = paragraph[-1]
@@ -236,7 +223,7 @@ def _ends_before(
     )
 
 
-def _pitch(columns: Sequence[_Column]) -> float:
+def _pitch(columns: Sequence[list[Piece]]) -> float:
     """Return the distance of the lines of a paragraph, in sizes of their letters."""
     steps = [
         ((line.base - last.base) / line.size, line.text[0].islower())
@@ -249,7 +236,7 @@ def _pitch(columns: Sequence[_Column]) -> float:
     return min((step for step, _ in steps), default=1.0)
 
 
-def _right_edge(column: _Column) -> float:
+def _right_edge(column: list[Piece]) -> float:
     """Return where full lines end: of the letters of most lines, but few outliers."""
     size = median(line.size for line in column)
     rights = sorted(
@@ -258,10 +245,10 @@ def _right_edge(column: _Column) -> float:
     return rights[math.ceil(0.9 * (len(rights) - 1))]
 
 
-def _paragraphs(columns: Sequence[_Column], character: float) -> list[_Paragraph]:
+def _paragraphs(columns: Sequence[list[Piece]], character: float) -> list[_Paragraph]:
     """Return the lines of each paragraph, one over several columns included."""
     pitch = _pitch(columns)
-    groups: list[tuple[list[_Line], int]] = []
+    groups: list[tuple[list[Piece], int]] = []
     for number, column in enumerate(columns):
         right = _right_edge(column)
         for place, line in enumerate(column):
@@ -279,7 +266,7 @@ def _paragraphs(columns: Sequence[_Column], character: float) -> list[_Paragraph
     )
 
 
-def _kind(lines: list[_Line], body_size: float) -> Kind:
+def _kind(lines: list[Piece], body_size: float) -> Kind:
     text = " ".join(line.text for line in lines)
     size, n_words = lines[0].size, len(text.split())
     if (
@@ -333,7 +320,7 @@ def _over_columns(paragraphs: list[_Paragraph]) -> list[_Paragraph]:
     return result
 
 
-def _joined(lines: list[_Line], words: Counter[str]) -> str:
+def _joined(lines: list[Piece], words: Counter[str]) -> str:
     """Return the text of a paragraph on one line, without hyphens of line ends."""
     text = ""
     for line in lines:
