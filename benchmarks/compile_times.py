@@ -148,7 +148,7 @@ def frames():
     from variegate.video.choosing import MatchingAgreement
 
     alike = np.eye(12, dtype=bool) | (RNG.random((12, 12)) < 0.2)
-    growing = MatchingAgreement(alike | alike.T).growing(
+    growing = MatchingAgreement(alike | alike.T, 1.0, np.eye(12, dtype=bool)).growing(
         RNG.random((5, 12)) < 0.4, np.ones(5, int)
     )
     growing.add(int(np.argmax(growing.gain())))

@@ -15,7 +15,6 @@ from variegate.text.consensus import (
     GrowingSummary,
     WordAgreement,
     draw_near_budget,
-    pairwise_rouge_f,
     scaled_to_cost,
 )
 from variegate.text.words import count_words, words
@@ -100,35 +99,22 @@ def test_gains_for_their_cost():
     assert first(per_cost=True) == 1  # 0.1 against 0.67 a cost
 
 
-@given(
-    a=st.lists(letters, min_size=1, max_size=4),
-    b=st.lists(letters, min_size=1, max_size=4),
-)
-def test_pairwise_rouge(a, b):
-    counts = count_words([*a, *b]).matrix.toarray()
-    found = pairwise_rouge_f(counts[: len(a)], counts[len(a) :])
-    expected = [[slow_f(x, y) for y in b] for x in a]
-    assert found == pytest.approx(np.array(expected), abs=1e-12)
-
-
 def test_words_and_pairs_are_summed():
     view = ClusterView.of(STORM_CLUSTER)
-    n = len(view)
-    subsets = np.random.default_rng(0).random((6, n)) < 0.4
+    subsets = np.random.default_rng(0).random((6, len(view))) < 0.4
     votes = np.array([1, 2, 1, 1])
-    means = [
-        WordAgreement([counts]).mean(subsets[:2], subsets[2:], votes)
-        for counts in view.units()
-    ]
-    both = WordAgreement(view.units())
-    np.testing.assert_allclose(
-        both.mean(subsets[:2], subsets[2:], votes), sum(means), atol=1e-7
-    )
-    # What grows item by item ends where the definition does.
-    state = both.growing(subsets[2:], votes)
+    state = WordAgreement(view.units()).growing(subsets[2:], votes)
     for item in np.flatnonzero(subsets[0]):
         state.add(item)
-    assert state.value == pytest.approx(sum(means)[0], abs=1e-6)
+    expected = 0.0
+    for units in (view.words, view.pairs):
+        bags = [
+            list(chain.from_iterable(units[i] for i in np.flatnonzero(subset)))
+            for subset in subsets
+        ]
+        scores = [slow_f(bags[0], bag) for bag in bags[2:]]
+        expected += np.average(scores, weights=votes)
+    assert state.value == pytest.approx(expected, abs=1e-6)
 
 
 def test_scaling_to_a_cost():

@@ -8,12 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
+from variegate._typing import BoolArray, FloatArray
 from variegate.decoding import MBR, Constraint, Decoder
 from variegate.decoding.agreement import grow_subset
 from variegate.decoding.residuals import Residuals
 from variegate.selection import Ensemble, Selection
 from variegate.text import Summarizer
-from variegate.text.consensus import WordAgreement, summary_decoder
+from variegate.text.consensus import WordAgreement, summary_decoder, word_bags
 
 __all__ = ["CONSENSUS", "PaperSummarizer"]
 
@@ -63,7 +64,29 @@ class PaperSummarizer(Summarizer):
         counts = counts[: CONSENSUS[self.consensus]]
         if self.decoder == "mbr":
             return summary_decoder(self.n_samples, counts, fill)
-        return MBR(self.n_samples, _N_CANDIDATES, WordAgreement(counts))
+        return MBR(self.n_samples, _N_CANDIDATES, PairwiseAgreement(counts))
+
+
+class PairwiseAgreement(WordAgreement):
+    """The same agreement of all pairs of summaries, to choose among samples."""
+
+    def gains(self, candidates: BoolArray, voters: BoolArray) -> FloatArray:
+        """Return the agreement of every candidate with every voter."""
+        total = np.zeros((len(candidates), len(voters)))
+        for counts in self.counts:
+            A, B = word_bags(candidates, counts), word_bags(voters, counts)
+            total += pairwise_rouge_f(A, B)
+        return total
+
+
+def pairwise_rouge_f(A: FloatArray, B: FloatArray) -> FloatArray:
+    """Return the F-score of the units of each row of ``A`` with each of ``B``."""
+    hits = np.empty((len(A), len(B)))
+    for row, bag in enumerate(A):
+        used = np.flatnonzero(bag)
+        hits[row] = np.minimum(bag[used], B[:, used]).sum(axis=1)
+    total = A.sum(axis=1)[:, None] + B.sum(axis=1)
+    return np.asarray(2.0 * hits / np.maximum(total, 1.0))
 
 
 def fill_greedily(

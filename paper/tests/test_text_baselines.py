@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import sparse, stats
 
 from paper.documents.baselines import BASELINES, CoverageAndDiversity, choose_within
+from paper.documents.decoders import PairwiseAgreement
 from variegate.text.budget import Budget
 from variegate.text.cluster_view import ClusterView
 from variegate.text.documents import Cluster, Document
@@ -322,3 +323,11 @@ def test_identical_sentences(name):
         assert len(chosen) == 3
     else:
         assert chosen == [0, 1, 2]
+
+
+def test_agreement_of_pairs():
+    counts = sparse.csr_array(np.array([[2, 1, 0], [0, 1, 1], [1, 0, 0]]))
+    candidates = np.array([[1, 0, 0], [0, 1, 1]], dtype=bool)  # aab; bca
+    voters = np.array([[1, 1, 0], [0, 0, 0]], dtype=bool)  # aabbc; nothing
+    found = PairwiseAgreement([counts, counts]).gains(candidates, voters)
+    np.testing.assert_allclose(found, [[2 * 6 / 8, 0.0], [2 * 6 / 8, 0.0]])

@@ -7,6 +7,7 @@ from paper.video.baselines import (
     uniform_keyframes,
     vsumm,
 )
+from paper.video.features import PairwiseMatching
 
 pytestmark = pytest.mark.paper
 
@@ -63,3 +64,19 @@ def test_one_frame_and_equal_frames():
     assert vsumm([RED]).tolist() == [0]
     assert len(vsumm([RED] * 5)) == 1
     assert len(kmeans_keyframes([RED] * 5, 3)) == 1
+
+
+def test_pairs_of_subsets():
+    alike = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1]], dtype=bool)
+    A = np.array([[1, 1, 0], [0, 0, 1], [0, 0, 0]], dtype=bool)
+    B = np.array([[1, 0, 0], [1, 1, 1]], dtype=bool)
+    # {0, 1} with {0}: one pair of 2 + 1; with {0, 1, 2}: two of 2 + 3.
+    expected = [[2 / 3, 4 / 5], [0.0, 2 / 4], [0.0, 0.0]]
+    np.testing.assert_allclose(
+        PairwiseMatching(alike, 1.0, alike).gains(A, B), expected
+    )
+    # With β = 2: 5 h / (a + 4 b).
+    expected = [[5 / 6, 10 / 14], [0.0, 5 / 13], [0.0, 0.0]]
+    np.testing.assert_allclose(
+        PairwiseMatching(alike, 2.0, alike).gains(A, B), expected
+    )

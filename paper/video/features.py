@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +21,7 @@ from paper.video.saliency import (
     saliency_statistics,
 )
 from variegate._progress import Progress, ignore
-from variegate._typing import AnyArray, FloatArray, RandomState
+from variegate._typing import AnyArray, BoolArray, FloatArray, RandomState
 from variegate.decoding import MBR, Constraint, Decoder, Greedy
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel
@@ -28,6 +29,7 @@ from variegate.selection import Ensemble, Selection
 from variegate.video import KeyframePicker
 from variegate.video.candidates import TrainingVideo, VideoView, standardized
 from variegate.video.choosing import Amount, Choice, MatchingAgreement
+from variegate.video.evaluation import n_matches
 from variegate.video.fisher import FisherEncoder
 from variegate.video.picture import PICTURE_STATISTICS, described_size
 
@@ -188,7 +190,7 @@ class PaperPicker(KeyframePicker):
         if self.decoder == "greedy":
             decode = choose_expected_number
         elif self.best_sample == "matched":
-            agreement = MatchingAgreement(view.alike, self.beta)
+            agreement = PairwiseMatching(view.alike, self.beta, view.alike)
             decode = MBR(self.n_samples, _N_CANDIDATES, agreement)
         rng = self._generator(random_state)
         everything = Constraint(None, None, np.ones(len(view)))
@@ -205,6 +207,21 @@ class PaperPicker(KeyframePicker):
         return GroundSet(
             view.features(self.features), view.similarity(self.encoder_, self.blocks)
         )
+
+
+class PairwiseMatching(MatchingAgreement):
+    """The same agreement of all pairs of subsets, to choose among samples."""
+
+    def gains(self, candidates: BoolArray, voters: BoolArray) -> FloatArray:
+        """Return the F-score of each candidate matched with each voter."""
+        values = np.zeros((len(candidates), len(voters)))
+        square = self.beta**2
+        for (i, row), (j, voter) in product(enumerate(candidates), enumerate(voters)):
+            if row.any() and voter.any():
+                matches = n_matches(self.alike[np.ix_(row, voter)])
+                total = row.sum() + square * voter.sum()
+                values[i, j] = (1.0 + square) * matches / total
+        return values
 
 
 def choose_expected_number(

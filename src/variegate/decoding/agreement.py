@@ -32,6 +32,14 @@ class GrowingSubset(Protocol):
         """Add an item."""
 
 
+class GrowingAgreement(GrowingSubset, Protocol):
+    """A growing subset that knows its mean gain."""
+
+    @property
+    def value(self) -> float:
+        """The mean gain of the subset."""
+
+
 def grow_subset(
     state: GrowingSubset,
     constraint: Constraint,
@@ -96,7 +104,7 @@ class Agreement:
             )
         return np.asarray(gains @ votes / votes.sum())
 
-    def growing(self, voters: BoolArray, votes: IntArray) -> GrowingSubset:
+    def growing(self, voters: BoolArray, votes: IntArray) -> GrowingAgreement:
         """Return an empty subset whose mean gain grows item by item."""
         return _RecomputedSubset(self, voters, votes)
 
@@ -136,9 +144,13 @@ class _RecomputedSubset:
         self._mean = partial(agreement.mean, voters=voters, votes=votes)
         self._chosen: BoolArray = np.zeros(voters.shape[1], dtype=bool)
 
+    @property
+    def value(self) -> float:
+        return float(self._mean(self._chosen[None])[0])
+
     def gain(self) -> FloatArray:
         gain = np.full(len(self._chosen), -np.inf)
-        now = self._mean(self._chosen[None])[0]
+        now = self.value
         free = np.flatnonzero(~self._chosen)
         step = max(1, _AT_A_TIME // len(gain))
         for items in (free[i : i + step] for i in range(0, len(free), step)):

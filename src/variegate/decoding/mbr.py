@@ -153,11 +153,10 @@ class GreedySearch:
             room = constraint.leaves_room([])
             chosen = [int(np.argmax(np.where(room, ensemble.marginals(), -1.0)))]
             reason = "no item gains anything, so the likeliest is taken"
-        subset = np.zeros((1, len(ensemble)), dtype=bool)
-        subset[0, chosen] = True
+            state.add(chosen[0])
         return Selection.of(
             ensemble,
             chosen,
-            f"{reason}: mean {consensus.agreement.name} "
-            f"{consensus.mean(subset)[0]:.3f} with {consensus.votes.sum()} samples",
+            f"{reason}: mean {consensus.agreement.name} {state.value:.3f} with "
+            f"{consensus.votes.sum()} samples",
         )

@@ -83,7 +83,7 @@ class Candidates:
     def __len__(self) -> int:
         return len(self.places)
 
-    def column(self, name: str, needed: bool = False) -> Sequence[Any]:
+    def column(self, name: str, needed: bool = False) -> Any:
         """Return one of ``COLUMNS``, or metadata; None is refused if ``needed``."""
         if name in ("score", "standard_score"):
             if self.scores is None:

@@ -130,37 +130,20 @@ class WordAgreement(Agreement):
     name = "ROUGE F"
 
     def __init__(self, counts: Sequence[sparse.csr_array]) -> None:
-        self._counts = counts
-
-    def gains(self, candidates: BoolArray, voters: BoolArray) -> FloatArray:
-        """Return the agreement of every candidate with every voter."""
-        total = np.zeros((len(candidates), len(voters)))
-        for counts in self._counts:
-            total += pairwise_rouge_f(_bags(candidates, counts), _bags(voters, counts))
-        return total
+        self.counts = counts
 
     def growing(self, voters: BoolArray, votes: IntArray) -> GrowingSummary:
         """Return an empty summary that grows sentence by sentence."""
-        targets = [_bags(voters, counts) for counts in self._counts]
-        return GrowingSummary(self._counts, targets, votes / votes.sum())
+        targets = [word_bags(voters, counts) for counts in self.counts]
+        return GrowingSummary(self.counts, targets, votes / votes.sum())
 
 
-def _bags(subsets: BoolArray, counts: sparse.csr_array) -> FloatArray:
+def word_bags(subsets: BoolArray, counts: sparse.csr_array) -> FloatArray:
     """Return how often each unit is in each subset of the sentences."""
     units = sparse.csr_array(counts.T, dtype=np.float32)
     members = sparse.csr_array(np.ascontiguousarray(subsets.T), dtype=np.float32)
     # With units in rows, as the search reads them without a copy.
     return np.asarray((units @ members).toarray().T)
-
-
-def pairwise_rouge_f(A: FloatArray, B: FloatArray) -> FloatArray:
-    """Return the F-score of the units of each row of ``A`` with each of ``B``."""
-    hits = np.empty((len(A), len(B)))
-    for row, bag in enumerate(A):
-        used = np.flatnonzero(bag)
-        hits[row] = np.minimum(bag[used], B[:, used]).sum(axis=1)
-    total = A.sum(axis=1)[:, None] + B.sum(axis=1)
-    return np.asarray(2.0 * hits / np.maximum(total, 1.0))
 
 
 class GrowingSummary:

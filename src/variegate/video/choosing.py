@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 
@@ -15,7 +14,6 @@ from variegate.decoding.residuals import Residuals
 from variegate.ensemble import LEnsemble
 from variegate.selection import Selection
 from variegate.video.candidates import VideoView
-from variegate.video.evaluation import n_matches
 
 _ONE_SCENE = 0.8  # learned similarity above which frames of different shots can match
 
@@ -184,6 +182,7 @@ def _refusals(
     return refusals
 
 
+@dataclass(frozen=True, eq=False)
 class MatchingAgreement(Agreement):
     """The F-score of matched frames.
 
@@ -193,34 +192,19 @@ class MatchingAgreement(Agreement):
     """
 
     name = "F-score of matched frames"
-
-    def __init__(
-        self, alike: BoolArray, beta: float = 1.0, same: BoolArray | None = None
-    ) -> None:
-        self._alike = alike
-        self._beta = beta
-        self._same = np.eye(len(alike), dtype=bool) if same is None else same
-
-    def gains(self, candidates: BoolArray, voters: BoolArray) -> FloatArray:
-        """Return the F-score of each candidate matched with each voter."""
-        values = np.zeros((len(candidates), len(voters)))
-        square = self._beta**2
-        for (i, row), (j, voter) in product(enumerate(candidates), enumerate(voters)):
-            if row.any() and voter.any():
-                matches = n_matches(self._alike[np.ix_(row, voter)])
-                total = row.sum() + square * voter.sum()
-                values[i, j] = (1.0 + square) * matches / total
-        return values
+    alike: BoolArray
+    beta: float
+    same: BoolArray
 
     def growing(self, voters: BoolArray, votes: IntArray) -> GrowingMatching:
         """Return an empty choice that grows frame by frame."""
-        return GrowingMatching(self._alike, self._same, voters, votes, self._beta)
+        return GrowingMatching(self.alike, self.same, voters, votes, self.beta)
 
 
 class GrowingMatching:
     """A choice of frames that grows, and maximum matchings with some sets (T, N).
 
-    Empty sets match nothing, and do not count.
+    Empty sets match nothing.
     """
 
     def __init__(
@@ -229,13 +213,13 @@ class GrowingMatching:
         same: BoolArray,
         sets: BoolArray,
         votes: FloatArray | IntArray,
-        beta: float = 1.0,
+        beta: float,
     ) -> None:
         from variegate.linalg.compiled import read_only
 
-        sets, votes = sets[sets.any(axis=1)], votes[sets.any(axis=1)]
+        weights = votes / votes.sum()
+        sets, self._weights = sets[sets.any(axis=1)], weights[sets.any(axis=1)]
         self._alike, self._same, self._beta = read_only(alike), same, beta
-        self._weights = votes / votes.sum() if len(votes) else votes
         self._sizes = sets.sum(axis=1)
         self._members = np.zeros((len(sets), self._sizes.max(initial=0)), dtype=int)
         for row, (chosen, size) in enumerate(zip(sets, self._sizes, strict=True)):
