@@ -319,7 +319,7 @@ def test_models_say_what_they_miss(lists, selector):
     found = lists[0][0]
     choosing = ContextSelector(fetch_k=FETCH, model=selector)
     without = Found(found.texts, found.scores, found.embeddings)
-    with pytest.raises(ValueError, match="document 0 has no metadata 'age'"):
+    with pytest.raises(ValueError, match="a column 'age', which is not in"):
         choosing.choose(without)
     unscored = Found(found.texts, [None] * FETCH, found.embeddings, found.metadata)
     with pytest.raises(ValueError, match="goes by 'score', and the documents have no"):

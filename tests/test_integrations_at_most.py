@@ -63,5 +63,5 @@ def test_bad_settings(settings, message):
 
 def test_a_document_without_the_metadata():
     selector = ContextSelector(8, k=2, at_most=1, per="source")
-    with pytest.raises(ValueError, match="document 1 has no metadata 'source'"):
+    with pytest.raises(ValueError, match="document 1 has no metadata 'source', which"):
         selector.choose(found(["a", None, "b"]))

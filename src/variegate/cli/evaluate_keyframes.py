@@ -66,6 +66,29 @@ def evaluate_keyframes(
             "at least one user"
         )
     options.require_opencv()
+    system, people = _read_all(chosen, users, video)
+    rows = [
+        (label, len(frames), score_against_user(frames, system, threshold, matching))
+        for label, frames in people
+    ]
+    mean = KeyframeScore.mean([score for _, _, score in rows])
+    result = {
+        "chosen": str(chosen),
+        "frames": len(system),
+        "matching": matching,
+        "threshold": threshold,
+        "users": [
+            {"user": label, "frames": count, **score._asdict()}
+            for label, count, score in rows
+        ],
+        "mean": mean._asdict(),
+    }
+    output.print_result(as_json, result, lambda: _score_table(rows, mean))
+
+
+def _read_all(
+    chosen: Path, users: Sequence[Path], video: Path | None
+) -> tuple[list[FloatArray], list[_Choice]]:
     paths = dict.fromkeys([chosen, *users])
     for path in paths:
         if not path.exists():
@@ -82,24 +105,7 @@ def evaluate_keyframes(
             f"{chosen} has the choices of several users; CHOSEN is only one"
         )
     ((_, system),) = choices[chosen]
-    rows = [
-        (label, len(frames), score_against_user(frames, system, threshold, matching))
-        for path in dict.fromkeys(users)
-        for label, frames in choices[path]
-    ]
-    mean = KeyframeScore.mean([score for _, _, score in rows])
-    result = {
-        "chosen": str(chosen),
-        "frames": len(system),
-        "matching": matching,
-        "threshold": threshold,
-        "users": [
-            {"user": label, "frames": count, **score._asdict()}
-            for label, count, score in rows
-        ],
-        "mean": mean._asdict(),
-    }
-    output.print_result(as_json, result, lambda: _score_table(rows, mean))
+    return system, [one for path in dict.fromkeys(users) for one in choices[path]]
 
 
 def _read_choices(path: Path, video: Path | None) -> list[_Choice]:

@@ -17,8 +17,6 @@ from variegate._typing import FloatArray, IntArray
 from variegate._validation import check_choice, check_count, check_number
 from variegate.baselines import METHODS, check_diversity, select
 
-#: Columns that all documents have; others are looked for in their metadata.
-COLUMNS = ("score", "standard_score", "place", "tokens", "embedding")
 RELEVANCES = ("score", "rank")
 _WITHOUT_DIVERSITY = ("top", "max-min", "random")  # methods without diversity
 
@@ -82,31 +80,6 @@ class Candidates:
 
     def __len__(self) -> int:
         return len(self.places)
-
-    def column(self, name: str, needed: bool = False) -> Any:
-        """Return one of ``COLUMNS``, or metadata; None is refused if ``needed``."""
-        if name in ("score", "standard_score"):
-            if self.scores is None:
-                raise ValueError(
-                    f"the model goes by {name!r}, and the documents have no scores: "
-                    "use a retriever that gives scores, as in training"
-                )
-            mean, spread = float(self.scores.mean()), float(self.scores.std())
-            standard = (self.scores - mean) / (spread if spread > 0.0 else np.inf)
-            return self.scores if name == "score" else standard
-        if name == "place":
-            return np.arange(1.0, len(self) + 1.0)
-        if name == "tokens":
-            return self.tokens
-        if name == "embedding":
-            return self.embeddings
-        for place, known in zip(self.places, self.metadata, strict=True):
-            if name not in known or (needed and known[name] is None):
-                raise ValueError(
-                    f"document {place} has no metadata {name!r}: give it to every "
-                    f"document; documents themselves have {', '.join(COLUMNS)}"
-                )
-        return [known[name] for known in self.metadata]
 
 
 class ContextWarning(UserWarning):
@@ -313,8 +286,13 @@ class ContextSelector:
         by_rank = self.relevance == "rank" or candidates.scores is None
         k, labels = len(candidates) if k is None else k, None
         if self.at_most is not None and self.per is not None:
-            # Metadata may be lists, which are not hashable.
-            labels = list(map(str, candidates.column(self.per, needed=True)))
+            found = [known.get(self.per) for known in candidates.metadata]
+            if None in found:
+                raise ValueError(
+                    f"document {candidates.places[found.index(None)]} has no metadata "
+                    f"{self.per!r}, which per names: give it to every document"
+                )
+            labels = list(map(str, found))  # lists are not hashable
             counts = Counter(labels).values()
             k = min(k, sum(min(count, self.at_most) for count in counts))
         return select(

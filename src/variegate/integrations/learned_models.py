@@ -17,12 +17,15 @@ from variegate.decoding.residuals import rank_members
 from variegate.estimator import DPPEstimator
 from variegate.files.models import load
 from variegate.ground_set import GroundSet
-from variegate.integrations.core import COLUMNS, Candidates
+from variegate.integrations.core import Candidates
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from variegate.tables import TableSelector
+
+#: Columns that every list of documents has; others are looked for in its metadata.
+COLUMNS = ("score", "standard_score", "place", "tokens", "embedding")
 
 #: The column of costs has a name of its own, as tokens may be a quality too.
 _COST = "tokens to pay"
@@ -90,7 +93,7 @@ def _choose_by_score(
             "this model was learned for one omega: learn a TableSelector to choose "
             "among several"
         )
-    scores, costs = np.array(candidates.column("score")), candidates.tokens
+    scores, costs = np.array(_values("score", candidates)), candidates.tokens
     ground_set = GroundSet(scores[:, None], candidates.embeddings, costs=costs)
     n_affordable = len(candidates)
     if budget is not None:
@@ -148,13 +151,8 @@ def training_table(
         )
     if not lists:
         raise ValueError("there is nothing to learn from: no candidates")
+    has_scores = _check_scores(lists)
     columns: dict[str, list[Any]] = {"query": [], "chosen": []}
-    has_scores = [candidates.scores is not None for candidates in lists]
-    if any(has_scores) and not all(has_scores):
-        raise ValueError(
-            f"query {has_scores.index(False)} has no scores, and others have: give all "
-            "of them scores, or none"
-        )
     for query, (candidates, places) in enumerate(zip(lists, wanted, strict=True)):
         numbers = candidates.places.tolist()
         if unknown := places - set(numbers):
@@ -164,9 +162,20 @@ def training_table(
             )
         columns["query"] += [query] * len(numbers)
         columns["chosen"] += [int(place in places) for place in numbers]
-    names = [n for n in COLUMNS if all(has_scores) or not n.endswith("score")]
+    names = [n for n in COLUMNS if has_scores or not n.endswith("score")]
     features = {name: _column(name, lists) for name in (*names, *metadata)}
     return pa.table(columns | features)
+
+
+def _check_scores(lists: Sequence[Candidates]) -> bool:
+    """Return whether lists have scores, all or none."""
+    has_scores = [candidates.scores is not None for candidates in lists]
+    if any(has_scores) and not all(has_scores):
+        raise ValueError(
+            f"query {has_scores.index(False)} has no scores, and others have: give all "
+            "of them scores, or none"
+        )
+    return all(has_scores)
 
 
 def _column(name: str, lists: Sequence[Candidates]) -> Any:
@@ -174,4 +183,29 @@ def _column(name: str, lists: Sequence[Candidates]) -> Any:
     import pyarrow as pa
 
     kind = pa.list_(pa.float64()) if name == "embedding" else None
-    return pa.array([value for one in lists for value in one.column(name)], kind)
+    return pa.array([value for one in lists for value in _values(name, one)], kind)
+
+
+def _values(name: str, candidates: Candidates) -> Iterable[Any]:
+    """Return a value for each candidate: its own, or one of its metadata."""
+    if name in ("score", "standard_score"):
+        scores = candidates.scores
+        if scores is None:
+            raise ValueError(
+                f"the model goes by {name!r}, and the documents have no scores: use a "
+                "retriever that gives scores, as in training"
+            )
+        centred, spread = scores - scores.mean(), float(scores.std())
+        standard = centred / spread if spread > 0.0 else np.zeros(len(scores))
+        return scores if name == "score" else standard
+    if name == "place":
+        return np.arange(1.0, len(candidates) + 1.0)
+    if name in ("tokens", "embedding"):
+        return candidates.tokens if name == "tokens" else candidates.embeddings
+    for place, known in zip(candidates.places, candidates.metadata, strict=True):
+        if name not in known:
+            raise ValueError(
+                f"the model has a column {name!r}, which is not in the metadata of "
+                f"document {place}; documents themselves have {', '.join(COLUMNS)}"
+            )
+    return [known[name] for known in candidates.metadata]
