@@ -261,7 +261,7 @@ def verdict(comparison: dict[str, Any], score: str) -> str:
     """Return whether a difference is above zero, as far as its interval tells."""
     if comparison["low"][score] > 0.0:
         return "yes"
-    return "no" if comparison["high"][score] < 0.0 else "not told apart"
+    return "no" if comparison["high"][score] < 0.0 else "no clear difference"
 
 
 def _mean(row: dict[str, Any], score: str, digits: int) -> str:

@@ -23,11 +23,11 @@ SCORES = tuple(f"rouge_{n}_{letter}" for n in (1, 2) for letter in "fpr")
 
 #: The test sets that have a figure, and what their numbers are.
 ABOUT = {
-    "duc 2004 665b": "The paper's own protocol: learned on DUC 2003, judged on 2004.",
+    "duc 2004 665b": "The paper's protocol: learned on DUC 2003, tested on 2004.",
     "multiling english 250w": "ROUGE-1.5.5 without stemming, as published.",
     "multiling english 665b": "ROUGE-1.5.5 with stemming, 665 bytes, as for DUC 2004.",
-    "multiling all languages 250w": "ROUGE in Unicode where ROUGE-1.5.5 cannot read.",
-    "fewsum 300c": "Reviews: learned on the training part, judged on the other.",
+    "multiling all languages 250w": "ROUGE for Unicode: ROUGE-1.5.5 reads only English.",
+    "fewsum 300c": "Reviews: learned on the training part, tested on the test part.",
 }
 
 

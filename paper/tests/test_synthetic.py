@@ -86,7 +86,7 @@ def test_figures_and_report_are_written(outcome):
             assert path.read_bytes().startswith(b"\x89PNG")
     report = next(p for p in outcome.files if p.name == "report.md").read_text()
     assert report.rstrip().splitlines()[-1].startswith("|")
-    assert "## What the paper says and what we measured" in report
+    assert "## Statements of the paper" in report
     for picture in pictures:
         assert f"]({picture})" in report
     folder = outcome.files[0].parent
