@@ -26,7 +26,7 @@ ABOUT = {
     "duc 2004 665b": "The paper's protocol: learned on DUC 2003, tested on 2004.",
     "multiling english 250w": "ROUGE-1.5.5 without stemming, as published.",
     "multiling english 665b": "ROUGE-1.5.5 with stemming, 665 bytes, as for DUC 2004.",
-    "multiling all languages 250w": "ROUGE for Unicode: ROUGE-1.5.5 reads only English.",
+    "multiling all languages 250w": "ROUGE for Unicode, as ROUGE-1.5.5 reads English.",
     "fewsum 300c": "Reviews: learned on the training part, tested on the test part.",
 }
 
