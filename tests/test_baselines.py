@@ -29,7 +29,7 @@ def cosine(a, b):
     return a @ b / (np.linalg.norm(a) * np.linalg.norm(b))
 
 
-def in_units(X, relevance, n_competing=20):
+def in_units(X, relevance, n_competing=40):
     """Relevance less the largest, over the range of items that are not near copies."""
     competing = []
     for i in sorted(range(len(X)), key=lambda i: -relevance[i]):
@@ -90,7 +90,7 @@ def facility_location_by_loops(X, relevance, k, diversity):
 
 def dpp_by_determinants(X, relevance, k, diversity):
     z = in_units(X, relevance)
-    quality = np.exp((1 - diversity) / (2 * diversity) * z)
+    quality = np.exp((1 - diversity) / diversity * z)
     S = np.array([[cosine(a, b) for b in X] for a in X])
     L = quality[:, None] * S * quality
     chosen = []
@@ -573,11 +573,23 @@ def test_near_copies_are_left_out_at_the_default(seed):
     assert max(chosen) < 12
 
 
+@pytest.mark.parametrize("n_more", [1000, 50_000])
+def test_a_larger_crowd_makes_no_difference(n_more):
+    E, relevance = near_copies()
+    crowd = np.random.default_rng(1).standard_normal((n_more, 128))
+    crowd /= np.linalg.norm(crowd, axis=1, keepdims=True)
+    few = select(E, relevance, 6)
+    many = select(np.r_[E, crowd], np.r_[relevance, crowd @ E[0]], 6)
+    assert sorted(many) == sorted(few)
+    best = np.argsort(-relevance)[:40]
+    assert sorted(best[select(E[best], relevance[best], 6)]) == sorted(few)
+
+
 @pytest.mark.parametrize("method", ["dpp", "mmr"])
 @given(seed=st.integers(0, 10**6), k=st.integers(2, 10))
 def test_irrelevant_candidates_make_no_difference(method, seed, k):
     rng = np.random.default_rng(seed)
-    X, relevance = random_items(seed, n_items=30, n_columns=20)
+    X, relevance = random_items(seed, n_items=50, n_columns=20)
     below = relevance.min() - 50.0 * np.ptp(relevance) - rng.random(400)
     few = select(X, relevance, k, method)
     everything = np.r_[X, rng.standard_normal((400, 20))]

@@ -6,8 +6,9 @@ one, over the range of the items that compete for the places (all zeros if it is
 constant).  With ``t`` the ``diversity`` and ``Y`` the chosen items:
 
 =================  ==================================================================
-dpp                greedy on ``(1 - t) Σ_{j ∈ Y} z_j + t log det S_Y``, the MAP of
-                   ``L = diag(q) F Fᵀ diag(q)`` with ``q = exp((1 - t) z / (2 t))``
+dpp                greedy on ``(1 - t) Σ_{j ∈ Y} z_j + t log √(det S_Y)``, with the root
+                   for the volume that the picks span; the MAP of
+                   ``L = diag(q) F Fᵀ diag(q)`` with ``q = exp((1 - t) z / t)``
 mmr                next is the largest ``(1 - t) z_j - t max_{i ∈ Y} s_ij``; copies of
                    chosen items come last, unless ``t = 0``
 facility-location  greedy on ``(1 - t) Σ_{j ∈ Y} z_j + t (k/N) Σ_i max_{j ∈ Y} s_ij⁺``
@@ -158,7 +159,7 @@ def _dpp(items: Items, k: int) -> IntArray:
         return _top(items, k)
     F, squared = _without(items.F, items.included)
     # A diversity so small that the weight overflows is one of relevance alone.
-    weight = min((1.0 - items.diversity) / items.diversity, 1e100)
+    weight = min(2.0 * (1.0 - items.diversity) / items.diversity, 1e100)
     log_squared_quality = weight * (items.z - items.z[items.is_open()].max())
     squared[~items.leaves_room([])] = 0.0
     leaves_room = None if items.limit is None else items.leaves_room

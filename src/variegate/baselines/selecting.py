@@ -25,7 +25,7 @@ _ONE_BY_ONE = ("dpp", "mmr", "max-min", "top")
 _DEFAULT_K = 10
 
 #: Items that compete for the places, at least.
-_LEAST_COMPETING = 20
+_LEAST_COMPETING = 40
 
 #: Items are near copies of each other from this cosine on.
 _NEAR_COPY = 0.9
@@ -66,8 +66,8 @@ def select(
         One row an item; only directions matter.  A row of zeros is like nothing.
     relevance : array of shape (N,), optional
         Any finite numbers, larger is better; all equal if not given.  Their unit is
-        the range of the items that compete for the ``k`` places: the 20 most relevant
-        ones (40 for more than 10 places, 80 for more than 20, and so on), without near
+        the range of the items that compete for the ``k`` places: the 40 most relevant
+        ones (80 for more than 20 places, 160 for more than 40, and so on), without near
         copies.  So neither shift and scale nor the number of irrelevant candidates
         makes a difference.
     k : int, optional
@@ -355,7 +355,7 @@ def _expected(count: int, limit: Constraint) -> int:
 
 
 def n_competing(k: int) -> int:
-    """Return how many items compete for ``k`` places: 20, doubled to be at least 2k.
+    """Return how many items compete for ``k`` places: 40, doubled to be at least 2k.
 
     Doubled, so that the unit of relevance is the same for most numbers of places.
     """
