@@ -108,7 +108,7 @@ def test_an_editor_avoids_what_is_alike_but_for_mistakes(table):
 
 
 def test_an_editor_in_plain_words():
-    """The vectorised editors, against one who goes through a list."""
+    """The editors, against one who compares each item with all picks."""
     from variegate.tables import sample
 
     rng = np.random.default_rng(0)
