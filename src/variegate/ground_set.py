@@ -92,17 +92,22 @@ class GroundSet:
 
     @classmethod
     def from_checked_arrays(
-        cls, quality: FloatArray, blocks: dict[str, FloatArray] | None = None
+        cls,
+        quality: FloatArray,
+        blocks: dict[str, FloatArray] | None = None,
+        costs: FloatArray | None = None,
     ) -> GroundSet:
         """Return a ground set of features that were checked for many at once.
 
-        They are read-only matrices of finite numbers, and are not copied; without
-        blocks, the quality features serve both purposes.
+        They are matrices of finite numbers, which become read-only and are not copied;
+        without blocks, the quality features serve both purposes.
         """
         made = cls.__new__(cls)
         made.quality = quality
         made.blocks = {"": quality} if blocks is None else blocks
-        made.costs = made.items = None
+        for matrix in (quality, *made.blocks.values()):
+            matrix.flags.writeable = False
+        made.costs, made.items = costs, None
         return made
 
     def __len__(self) -> int:

@@ -18,13 +18,14 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from variegate._typing import FloatArray
-from variegate.partitions import UnreadablePartitionError
+from variegate.partitions import Engine, Serial, UnreadablePartitionError
 from variegate.tables.cells import Batch, Cells
 from variegate.tables.columns import (
     Columns,
@@ -79,7 +80,22 @@ def iso_from_days(number: float) -> str:
     return (_EPOCH + number * _DAY).isoformat()
 
 
-def newest_day(rows: Rows, name: str) -> float:
+def newest_date(rows: Sequence[Rows], name: str, engine: Engine | None = None) -> str:
+    """Return the newest date of a column in some rows, in ISO 8601."""
+    work = partial(_newest_day, name=name)
+    latest = max((engine or Serial()).map(work, rows), default=-np.inf)
+    if latest == -np.inf:
+        raise TableError(f"column {name!r} holds no dates, so that there is no age")
+    try:
+        return iso_from_days(latest)
+    except OverflowError:
+        raise TableError(
+            f"column {name!r} holds a date after the year 9999, before which ages "
+            "would be counted"
+        ) from None
+
+
+def _newest_day(rows: Rows, name: str) -> float:
     """Return the last of all dates in days from 1970, minus infinity without any.
 
     A file that cannot be read has none; the survey refuses it.
@@ -92,26 +108,16 @@ def newest_day(rows: Rows, name: str) -> float:
     return float(latest)
 
 
-def newest(latest: float, name: str) -> str:
-    """Return the last of all dates as text, if there is any."""
-    if latest == -np.inf:
-        raise TableError(f"column {name!r} holds no dates, so that there is no age")
-    try:
-        return iso_from_days(latest)
-    except OverflowError:
-        raise TableError(
-            f"column {name!r} holds a date after the year 9999, before which ages "
-            "would be counted"
-        ) from None
-
-
 class Derivation:
     """Computes vectors and ages; ``schema`` is that of the table, followed by them."""
 
     def __init__(self, schema: pa.Schema, columns: Columns) -> None:
-        self._vectors = columns.vectors
+        used = columns.features()
+        self._vectors = {n: p for n, p in columns.vectors.items() if n in used}
         self._ages = {
-            f"{AGE}{n}": (n, days_from_iso(d)) for n, d in columns.ages.items()
+            f"{AGE}{n}": (n, days_from_iso(date))
+            for n, date in columns.ages.items()
+            if f"{AGE}{n}" in used
         }
         self._sources = {name: list(parts) for name, parts in self._vectors.items()}
         self._sources |= {age: [name] for age, (name, _) in self._ages.items()}
@@ -160,10 +166,10 @@ def derive(
 ) -> Columns:
     """Return the columns with the vectors and ages that their names ask for.
 
-    ``newest`` returns the newest date of a column.
+    ``newest`` returns the newest date of a column.  Those of a model stay as they are.
     """
-    vectors: dict[str, list[str]] = {}
-    ages: dict[str, str] = {}
+    vectors = {name: list(parts) for name, parts in columns.vectors.items()}
+    ages = dict(columns.ages)
     named: dict[str, Any] = {}
     for part in ("quality", "similarity"):
         names = []

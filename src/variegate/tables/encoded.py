@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 
 from variegate._typing import AnyArray, BoolArray, FloatArray, IntArray
 from variegate.application.refusal import Setting
@@ -53,9 +54,10 @@ class Group:
     def take(self, rows: Any) -> GroundSet:
         """Return some rows as a ground set."""
         blocks = {name: block[rows] for name, block in self.blocks.items()}
-        similarity = blocks if len(blocks) > 1 else next(iter(blocks.values()), None)
+        if len(blocks) == 1:
+            blocks = {"": next(iter(blocks.values()))}
         costs = None if self.costs is None else self.costs[rows]
-        return GroundSet(self.quality[rows], similarity, costs)
+        return GroundSet.from_checked_arrays(self.quality[rows], blocks or None, costs)
 
     def wanted(self) -> IntArray:
         """Return the rows that are labelled 1."""
@@ -76,76 +78,53 @@ class EncodedRows:
     names: list[Any]
     #: Where groups begin and, at last, the number of rows.
     bounds: IntArray
-    rows: IntArray
-    quality: FloatArray
-    blocks: dict[str, AnyArray]
-    chosen: BoolArray | None
-    costs: FloatArray | None
-    relevance: FloatArray | None
+    #: All rows, as if they were one group; similarities may have single precision.
+    every: Group
     #: By column, which rows have a category that is not in the training rows.
     unknown: dict[str, BoolArray]
-    subtopics: list[tuple[str, ...]] | None = None
 
     @property
     def n_bytes(self) -> int:
         """The bytes of the features."""
-        return sum(part.nbytes for part in (self.quality, *self.blocks.values()))
+        return sum(part.nbytes for _, part in self._features())
+
+    def _features(self) -> list[tuple[str, AnyArray]]:
+        """Return all features with their roles."""
+        blocks = [("similarity", block) for block in self.every.blocks.values()]
+        return [("quality", self.every.quality), *blocks]
+
+    def refuse_infinite(self, flags: BoolArray) -> None:
+        """Refuse features of the groups with a flag that are not finite numbers."""
+        is_wanted = np.repeat(flags, np.diff(self.bounds))
+        for role, features in self._features():
+            bad = ~np.isfinite(features).all(axis=1) & is_wanted
+            if bad.any():
+                row = self.every.rows[int(np.argmax(bad))] + 1
+                raise TableError(
+                    f"row {row} has a {role} feature that is not a finite number: its "
+                    "cells are too far from those that features were learned from"
+                )
 
     def group(self, place: int, number: int) -> Group:
         """Return the group at a place, with its number in the table."""
         part = slice(*self.bounds[place : place + 2].tolist())
+
+        def cut(values: Any) -> Any:
+            return None if values is None else values[part].copy()
+
+        every = self.every
         return Group(
             self.names[place],
             number,
-            self.rows[part].copy(),
-            self.quality[part].copy(),
-            {n: np.array(b[part], dtype=np.float64) for n, b in self.blocks.items()},
-            None if self.chosen is None else self.chosen[part].copy(),
-            None if self.costs is None else self.costs[part].copy(),
-            None if self.relevance is None else self.relevance[part].copy(),
+            cut(every.rows),
+            cut(every.quality),
+            {n: np.array(b[part], dtype=np.float64) for n, b in every.blocks.items()},
+            cut(every.chosen),
+            cut(every.costs),
+            cut(every.relevance),
             {n: int(rows[part].sum()) for n, rows in self.unknown.items()},
-            None if self.subtopics is None else self.subtopics[part],
+            cut(every.subtopics),
         )
-
-    def examples(self, flags: BoolArray, position: int) -> list[Example]:
-        """Return the groups with a flag as examples, numbered from ``position`` on."""
-        assert self.chosen is not None  # examples have labels
-        is_wanted = np.repeat(flags, np.diff(self.bounds))
-        quality = self._check_features("quality", self.quality, is_wanted)
-        blocks = {
-            name: self._check_features("similarity", block, is_wanted)
-            for name, block in self.blocks.items()
-        }
-        if len(blocks) == 1:  # goes without a name
-            blocks = {"": next(iter(blocks.values()))}
-        chosen = np.flatnonzero(self.chosen)
-        places = np.searchsorted(chosen, self.bounds).tolist()
-        bounds = self.bounds.tolist()
-        found = []
-        for place, group in enumerate(np.flatnonzero(flags).tolist(), position):
-            first, end = bounds[group : group + 2]
-            ground_set = GroundSet.from_checked_arrays(
-                quality[first:end],
-                {name: block[first:end] for name, block in blocks.items()} or None,
-            )
-            low, high = places[group : group + 2]
-            found.append(Example(place, ground_set, chosen[low:high] - first, 1.0, 1.0))
-        return found
-
-    def _check_features(
-        self, role: str, features: AnyArray, is_wanted: BoolArray
-    ) -> Any:
-        """Return features of all rows as a read-only matrix."""
-        matrix = np.array(features, dtype=np.float64, order="C")
-        bad = ~np.isfinite(matrix).all(axis=1) & is_wanted
-        if bad.any():
-            row = self.rows[int(np.argmax(bad))] + 1
-            raise TableError(
-                f"row {row} has a {role} feature that is not a finite number: its "
-                "cells are too far from those that features were learned from"
-            )
-        matrix.flags.writeable = False
-        return matrix
 
 
 @dataclass(eq=False)
@@ -167,16 +146,21 @@ class GroupReader:
 
     def read(self, partition: GroupPartition) -> list[Example]:
         """Return the wanted groups of a partition as examples, by their positions."""
-        encoded = self.encoded(partition)
-        return encoded.examples(partition.flags(), partition.first_example)
+        return [
+            Example(position, group.ground_set, group.wanted(), 1.0, 1.0)
+            for position, group in enumerate(
+                self.groups(partition), partition.first_example
+            )
+        ]
 
     def groups(self, partition: GroupPartition) -> Iterator[Group]:
         """Yield the wanted groups of a partition."""
-        encoded = self.encoded(partition)
-        for place in np.flatnonzero(partition.flags()).tolist():
+        encoded, flags = self._encoded(partition), partition.flags()
+        encoded.refuse_infinite(flags)
+        for place in np.flatnonzero(flags).tolist():
             yield encoded.group(place, partition.first_group + place)
 
-    def encoded(self, partition: GroupPartition) -> EncodedRows:
+    def _encoded(self, partition: GroupPartition) -> EncodedRows:
         """Return the rows of a partition as numbers."""
         known = self._held.get(partition.first_group)
         if known is None:
@@ -205,10 +189,9 @@ class GroupReader:
             cells = batch[columns.relevance]
             relevance = encoding.fill_missing(cells.name, cells.numbers())
             relevance = _check_no_missing(relevance, cells, "relevance")
-        strange = {n: column.is_unknown(batch[n]) for n, column in features.items()}
-        return EncodedRows(
-            index.names,
-            np.flatnonzero(np.diff(numbers, prepend=-1, append=-1)),
+        every = Group(
+            "all rows",
+            -1,
             rows,
             encoding.encode(encoding.quality, batch),
             {
@@ -218,8 +201,16 @@ class GroupReader:
             batch.flags(label, self.labels),
             None if columns.cost is None else read_costs(batch[columns.cost]),
             relevance,
-            {name: rows for name, rows in strange.items() if rows.any()},
-            None if columns.subtopics is None else batch[columns.subtopics].names(),
+            subtopics=(
+                None if columns.subtopics is None else batch[columns.subtopics].names()
+            ),
+        )
+        unknown = {n: column.is_unknown(batch[n]) for n, column in features.items()}
+        return EncodedRows(
+            index.names,
+            np.flatnonzero(np.diff(numbers, prepend=-1, append=-1)),
+            every,
+            {name: rows for name, rows in unknown.items() if rows.any()},
         )
 
 
@@ -277,9 +268,8 @@ def _check_no_missing(numbers: FloatArray, cells: Cells, part: str) -> FloatArra
 def _check_unique(
     batch: Batch, item: str, numbers: IntArray, index: GroupIndex
 ) -> None:
-    # Hashes of text, as those of the numbers -1 and -2 are equal.
     """Refuse an item that is in its group twice."""
-    keys = np.array([hash(repr(key)) for key in batch[item].keys().to_pylist()])
+    keys = pc.dictionary_encode(batch[item].keys()).indices.to_numpy()
     order = np.lexsort((keys, numbers))
     same = (np.diff(keys[order]) == 0) & (np.diff(numbers[order]) == 0)
     if same.any():

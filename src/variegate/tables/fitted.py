@@ -21,7 +21,6 @@ from variegate.estimator import DPPEstimator, LargeMarginDPP
 from variegate.partitions import Engine
 from variegate.tables.choosing import Choices, Chooser, choose_from_groups
 from variegate.tables.columns import Columns
-from variegate.tables.derived import Derivation
 from variegate.tables.encoding import Encoding
 from variegate.tables.errors import TableError
 from variegate.tables.groups import Groups
@@ -29,7 +28,7 @@ from variegate.tables.kinds import RowKinds, kinds_of, row_kinds
 from variegate.tables.output import Output
 from variegate.tables.policy import Policy
 from variegate.tables.problems import Inspection
-from variegate.tables.survey import survey_table
+from variegate.tables.survey import resolve_columns, survey_table
 from variegate.tables.table import FolderTable, Table, as_table
 from variegate.tuning.path import OmegaPath
 
@@ -194,10 +193,9 @@ class FittedSelector(Application):
         by_file: bool = False,
     ) -> Groups:
         """Return the groups of another table, its columns encoded as in training."""
-        with self._list_all_problems(table, columns, labels, empty_groups):
+        with self._list_all_problems(table, columns, labels, empty_groups, engine):
             try:
-                schema = Derivation(table.schema, columns).schema
-                columns.resolve(schema, is_untyped=table.is_untyped)
+                resolve_columns(table, columns)
             except TableError as error:
                 raise error.within(f"{table.name} does not fit the model: ") from None
             found = survey_table(
@@ -219,6 +217,7 @@ class FittedSelector(Application):
         columns: Columns,
         labels: BoolArray | None = None,
         empty_groups: str | None = None,
+        engine: Engine | None = None,
     ) -> Iterator[None]:
         """List all problems of a table that is refused."""
         try:
@@ -226,7 +225,11 @@ class FittedSelector(Application):
         except TableError as error:
             has_labels = columns.label is not None or labels is not None
             how = empty_groups if has_labels else None
-            raise Inspection(table, columns, labels, how, True).of(error) from error
+            found = Inspection(
+                table, columns, labels, how,
+                of_model=True, engine=engine, memory=self.memory,
+            )  # fmt: skip
+            raise found.list_problems(error) from error
 
     def _required_columns(
         self,

@@ -12,7 +12,6 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,12 +28,12 @@ from variegate.application.table_defaults import EMPTY_GROUPS, KERNELS
 from variegate.estimator import DPPEstimator
 from variegate.files.run_store import RunStore
 from variegate.kernels import Kernel
-from variegate.partitions import Engine, Serial
+from variegate.partitions import Engine
 from variegate.partitions.cache import CACHE
 from variegate.partitions.engine import is_local
 from variegate.tables.cells import check_numeric_relevance
 from variegate.tables.columns import Columns, missing_label_error
-from variegate.tables.derived import Derivation, derive, newest, newest_day
+from variegate.tables.derived import Derivation, newest_date
 from variegate.tables.encoding import Encoding
 from variegate.tables.errors import TableError
 from variegate.tables.evaluation import MAX_JUDGED, judge_groups
@@ -53,6 +52,7 @@ from variegate.tables.survey import (
     hold_out_groups,
     learn_encoding,
     refuse_labels_among,
+    resolve_columns,
     survey_table,
     usable_groups,
 )
@@ -153,13 +153,11 @@ class SelectorFit:
         """Return the roles of columns, with derived columns and patterns resolved."""
         table = self.table
         wanted = requested_columns(self.selector, table.schema.names, self.y)
-        wanted = derive(table.schema, wanted, self._newest_date)
-        schema = Derivation(table.schema, wanted).schema
-        columns = wanted.resolve(schema, is_untyped=table.is_untyped)
-        if columns.relevance is not None and not table.is_untyped:
-            check_numeric_relevance(
-                schema.field(columns.relevance).type, columns.relevance
-            )
+        columns = resolve_columns(table, wanted, self._newest_date)
+        name = columns.relevance
+        if name is not None and not table.is_untyped:
+            schema = Derivation(table.schema, columns).schema
+            check_numeric_relevance(schema.field(name).type, name)
         if self.y is not None:
             return replace(columns, label=None)
         if columns.label is None:
@@ -185,11 +183,9 @@ class SelectorFit:
         """Return the newest date of a column as text, remembered for a resumed run."""
 
         def make() -> bytes:
-            work = partial(newest_day, name=name)
-            engine = Serial() if self.engine is None else self.engine
-            return repr(max(engine.map(work, rows_of(self.table)))).encode()
+            return newest_date(rows_of(self.table), name, self.engine).encode()
 
-        return newest(float(self._remember(f"newest {name}", make)), name)
+        return self._remember(f"newest {name}", make).decode()
 
     def _learn_encoding(self, found: Survey, numbers: IntArray) -> Encoding:
         """Learn the encoding from some groups, or read it from the checkpoint."""

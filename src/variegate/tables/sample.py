@@ -41,6 +41,7 @@ The columns are
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -109,7 +110,27 @@ def make_table(
     check_count("n_groups", n_groups)
     check_count("n_items", n_items)
     check_count("n_dimensions", n_dimensions)
-    rng, size = as_generator(random_state), (n_groups, n_items)
+    rng = as_generator(random_state)
+    columns = _draw_columns(rng, (n_groups, n_items), n_dimensions)
+    ranking = np.argsort(-columns["score"], axis=1, kind="stable")
+    rows = (ranking + n_items * np.arange(n_groups)[:, None]).ravel()
+    drawn: dict[str, Any] = {
+        name: values.reshape(n_groups * n_items, *values.shape[2:])[rows]
+        for name, values in columns.items()
+    }
+    vectors = pa.FixedSizeListArray.from_arrays(
+        drawn["embedding"].ravel(), n_dimensions
+    )
+    drawn["embedding"] = vectors.cast(pa.list_(pa.float32()))
+    queries = np.repeat(_number_names("q", n_groups, 4), n_items)
+    items = np.tile(_number_names("i", n_items, 2), n_groups)
+    return pa.table({"query": queries, "item": items, **drawn})
+
+
+def _draw_columns(
+    rng: np.random.Generator, size: tuple[int, int], n_dimensions: int
+) -> dict[str, AnyArray]:
+    """Draw all but names, as arrays of shape (groups, items, ...)."""
     topics = _draw_topics(rng, *size)
     embeddings = _draw_embeddings(rng, topics, n_dimensions)
     # Topics share 0.3 of the variance of relevance.
@@ -129,25 +150,15 @@ def make_table(
         + opinions[kinds]
         + 0.4 * rng.standard_normal(size)
     )
-    chosen = _simulate_picks(utility, embeddings, *_draw_editors(rng, size))
-    ranking = np.argsort(-score, axis=1, kind="stable")
-    order = (ranking + n_items * np.arange(n_groups)[:, None]).ravel()
-    vectors = embeddings.reshape(-1, n_dimensions)[order].ravel()
-    return pa.table(
-        {
-            "query": np.repeat(_number_names("q", n_groups, 4), n_items),
-            "item": np.tile(_number_names("i", n_items, 2), n_groups),
-            "score": (_SCORE_MEAN + _SCORE_SCALE * score).ravel()[order],
-            "freshness": freshness.ravel()[order],
-            "popularity": popularity.ravel()[order],
-            "kind": np.array(list(_KINDS))[kinds.ravel()[order]],
-            "tokens": tokens.astype(np.int32).ravel()[order],
-            "embedding": pa.FixedSizeListArray.from_arrays(vectors, n_dimensions).cast(
-                pa.list_(pa.float32())
-            ),
-            "chosen": chosen.ravel()[order],
-        }
-    )
+    return {
+        "score": _SCORE_MEAN + _SCORE_SCALE * score,
+        "freshness": freshness,
+        "popularity": popularity,
+        "kind": np.array(list(_KINDS))[kinds],
+        "tokens": tokens.astype(np.int32),
+        "embedding": embeddings,
+        "chosen": _simulate_picks(utility, embeddings, *_draw_editors(rng, size)),
+    }
 
 
 def _standardize(values: FloatArray) -> FloatArray:
@@ -195,11 +206,14 @@ def _draw_directions(
     rng: np.random.Generator, size: tuple[int, int, int]
 ) -> NDArray[np.float32]:
     """Draw Gaussian vectors (groups, vectors, dimensions) of about unit length."""
-    return rng.standard_normal(size, dtype=np.float32) / np.float32(np.sqrt(size[2]))
+    vectors: NDArray[np.float32] = rng.standard_normal(size, dtype=np.float32)
+    vectors /= np.float32(np.sqrt(size[2]))
+    return vectors
 
 
 def _unit_length(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    return vectors / np.linalg.norm(vectors, axis=2, keepdims=True)
+    vectors /= np.linalg.norm(vectors, axis=2, keepdims=True)
+    return vectors
 
 
 def _draw_editors(

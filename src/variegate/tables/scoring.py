@@ -156,7 +156,7 @@ class ScoringSelector(FittedSelector):
         )
         groups, used = _labelled_groups(self, table, columns, **reading)
         alike = DiversityJudge.of(self._model_at(omega))
-        with self._list_all_problems(table, columns, labels, empty_groups):
+        with self._list_all_problems(table, columns, labels, empty_groups, engine):
             found = judge_groups(
                 groups,
                 used,

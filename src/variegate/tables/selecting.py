@@ -27,15 +27,14 @@ from variegate.tables.choosing import (
     collect_choices,
 )
 from variegate.tables.columns import Columns
-from variegate.tables.derived import Derivation, derive, newest, newest_day
 from variegate.tables.encoded import GroupReader
 from variegate.tables.errors import TableError, TableFileError
 from variegate.tables.groups import Groups
 from variegate.tables.output import Manifest, Output, size_and_mtime
 from variegate.tables.partitioning import GroupPartition
 from variegate.tables.rows import open_file
-from variegate.tables.survey import learn_encoding, survey_table
-from variegate.tables.table import FolderTable, Table, as_table, rows_of
+from variegate.tables.survey import learn_encoding, resolve_columns, survey_table
+from variegate.tables.table import FolderTable, Table, as_table
 
 if TYPE_CHECKING:
     from variegate.tables.fitted import FittedSelector
@@ -126,7 +125,7 @@ def select_into_folder(
         work = partial(
             _select_file, reader=groups.reader, chooser=chooser, output=output
         )
-        with selector._list_all_problems(table, columns):
+        with selector._list_all_problems(table, columns, engine=engine):
             report = partial(progress, "choosing")
             for name, entry in engine.map(work, tasks, report, ordered=False):
                 manifest.record_output(name, entry)
@@ -294,12 +293,6 @@ def untrained_groups(
             Setting("relevance"),
         )
     wanted = replace(columns, quality=(), label=None, item=None)
-
-    def latest(name: str) -> str:
-        return newest(max(newest_day(rows, name) for rows in rows_of(table)), name)
-
-    wanted = derive(table.schema, wanted, latest)
-    schema = Derivation(table.schema, wanted).schema
-    wanted = wanted.resolve(schema, is_untyped=table.is_untyped, needs_quality=False)
+    wanted = resolve_columns(table, wanted, needs_quality=False)
     found = survey_table(table, wanted, memory=memory, progress=progress)
     return Groups(found, learn_encoding(found), memory=memory)

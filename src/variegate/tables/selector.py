@@ -283,8 +283,11 @@ class TableSelector(ScoringSelector):
                 fit.run()
             except TableError as error:
                 wanted = requested_columns(self, table.schema.names, y)
-                found = Inspection(table, wanted, labels, self.empty_groups)
-                raise found.of(error) from error
+                found = Inspection(
+                    table, wanted, labels, self.empty_groups,
+                    engine=engine, memory=self.memory,
+                )  # fmt: skip
+                raise found.list_problems(error) from error
         return self
 
     # Keeping ----------------------------------------------------------------------

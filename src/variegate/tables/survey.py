@@ -13,7 +13,7 @@ a table in memory is read by row numbers, and files are shuffled first
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
@@ -33,7 +33,7 @@ from variegate.partitions import Engine, Serial
 from variegate.partitions.engine import is_local
 from variegate.report.wording import count
 from variegate.tables.columns import Columns, missing_label_error
-from variegate.tables.derived import Derivation
+from variegate.tables.derived import Derivation, derive, newest_date
 from variegate.tables.encoding import ColumnStatistics, Encoding
 from variegate.tables.errors import TableError
 from variegate.tables.partitioning import Counts, GroupPartition, TableCut, scan_groups
@@ -196,6 +196,26 @@ def survey_table(
 
 
 # Columns ------------------------------------------------------------------------------
+
+
+def resolve_columns(
+    table: Table,
+    columns: Columns,
+    newest: Callable[[str], str] | None = None,
+    *,
+    needs_quality: bool = True,
+) -> Columns:
+    """Return the roles of the columns of a table, with vectors, ages and patterns.
+
+    ``newest`` returns the newest date of a column, which is otherwise read here.
+    """
+    newest = newest or partial(newest_date, rows_of(table))
+    columns = derive(table.schema, columns, newest)
+    return columns.resolve(
+        Derivation(table.schema, columns).schema,
+        is_untyped=table.is_untyped,
+        needs_quality=needs_quality,
+    )
 
 
 def learn_encoding(

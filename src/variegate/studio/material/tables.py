@@ -21,12 +21,11 @@ from variegate.studio.material.base import Item, Material, MaterialError, Picks
 from variegate.studio.material.pictures import is_picture, read_picture
 from variegate.tables.cells import abbreviate_value
 from variegate.tables.columns import Columns, is_list, is_text
-from variegate.tables.derived import Derivation, derive, newest, newest_day
 from variegate.tables.encoding import Encoding
 from variegate.tables.groups import Groups
 from variegate.tables.selector import TableSelector
-from variegate.tables.survey import learn_encoding, survey_table
-from variegate.tables.table import MemoryTable, rows_of
+from variegate.tables.survey import learn_encoding, resolve_columns, survey_table
+from variegate.tables.table import MemoryTable
 from variegate.tables.training import MAX_ROWS, kernel_for
 
 #: Numbers of kinds that are learned; the first is the default.
@@ -65,12 +64,7 @@ class TableMaterial(Material):
         self.kind, self.nouns = kind, nouns
         self._name, self._table = name, table
         source = MemoryTable(table)
-
-        def latest(name: str) -> str:
-            return newest(newest_day(rows_of(source)[0], name), name)
-
-        wanted = derive(table.schema, columns, latest)
-        self._columns = wanted.resolve(Derivation(table.schema, wanted).schema)
+        self._columns = resolve_columns(source, columns)
         self._given = columns
         self.prior = None if prior is None else prior.family_
         found = survey_table(source, replace(self._columns, label=None, relevance=None))
