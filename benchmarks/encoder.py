@@ -171,7 +171,7 @@ def measure(out, seed):
 
 
 def best_rival(scores):
-    """Return the name and the F-scores of the best rival on these very pages."""
+    """Return the name and the F-scores of the best baseline on these very pages."""
     means = {name: np.mean(values) for name, values in scores["rivals"].items()}
     name = max(means, key=means.get)
     return name, np.array(scores["rivals"][name])
@@ -180,7 +180,7 @@ def best_rival(scores):
 def report(record):
     """Print F-scores, and by how much networks are ahead of what has none."""
     shown = ["Kinds", "Metric", TABLE, "network", "convolutions"]
-    print(f"\n| pages | {' | '.join(shown)} | best rival | F |")
+    print(f"\n| pages | {' | '.join(shown)} | best baseline | F |")
     print("|---" * (len(shown) + 3) + "|")
     for size, scores in record["f"].items():
         name, values = best_rival(scores)
@@ -212,7 +212,7 @@ def plot(record, path):
         means = [np.mean(scores[way]) for scores in record["f"].values()]
         axes.plot(sizes, means, "o-", color=colour, label=way, markersize=4)
     best = [best_rival(scores)[1].mean() for scores in record["f"].values()]
-    axes.plot(sizes, best, "--", color="#5b6b7b", label="best rival")
+    axes.plot(sizes, best, "--", color="#5b6b7b", label="best baseline")
     axes.set_xscale("log")
     axes.set_xticks(sizes, list(map(str, sizes)))
     axes.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)

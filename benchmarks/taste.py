@@ -53,7 +53,7 @@ def less(first, second):
 
 def contest(out, seed, tasks, n_train=240, n_test=300):
     """Print how the learned model does against every rival on every task."""
-    print("| task | learned | F | best rival | F | difference | seconds |")
+    print("| task | learned | F | best baseline | F | difference | seconds |")
     print("|---|---|---|---|---|---|---|")
     record = {}
     for task in tasks:
@@ -105,7 +105,7 @@ def growth(out, seed, tasks, n_test=300):
             learned, *rivals = means.values()
             print(
                 f"{task.name:18} {size:4}  learned {learned:.3f} ({winner})  "
-                f"best rival {max(rivals):.3f}  {seconds:.0f} s",
+                f"best baseline {max(rivals):.3f}  {seconds:.0f} s",
                 flush=True,
             )
     plot({task.name: found[task.name] for task in tasks}, out / "taste-growth.png")
@@ -127,7 +127,7 @@ def plot(lines, path):
         learned, every = table[:, 0], table[:, 1:]
         axes.fill_between(
             sizes, every.min(axis=1), every.max(axis=1), color="#b9c2cc", alpha=0.6,
-            linewidth=0, label="six rivals",
+            linewidth=0, label="six baselines",
         )  # fmt: skip
         axes.plot(sizes, every.max(axis=1), color="#5b6b7b", linewidth=1)
         axes.plot(sizes, learned, "o-", color="#b3432b", markersize=4, label="learned")

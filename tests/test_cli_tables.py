@@ -584,7 +584,7 @@ def test_learned_rivals(variegate):
     assert re.search(r"^wanted rows +\d\.\d{3} \[", text, re.MULTILINE)
     assert max(map(len, text.splitlines())) <= 100
     assert "--train" not in text
-    assert "--train TABLE adds rivals" in succeeds(variegate(*options))
+    assert "--train TABLE adds baselines" in succeeds(variegate(*options))
 
 
 def test_kinds_of_an_evaluation(variegate):

@@ -132,25 +132,25 @@ def test_rivals_that_cannot_learn(refused):
     options = ["--train", "bad.parquet"]
     assert refused(
         evaluate("train.parquet", *options),
-        "rivals cannot learn: bad.parquet does not fit the model: ",
+        "baselines cannot learn: bad.parquet does not fit the model: ",
         "there is no column 'freshness'",
     )
     write_table(small_table().drop(["chosen"]), "bad.parquet")
     assert refused(
         evaluate("train.parquet", *options),
-        "rivals cannot learn: bad.parquet does not fit the model: ",
+        "baselines cannot learn: bad.parquet does not fit the model: ",
         "there is no column 'chosen'",
     )
     write_table(small_table().drop(["tokens"]), "bad.parquet")
     assert refused(
         evaluate("train.parquet", *options, "--budget", "9", "--cost", "tokens"),
-        "rivals cannot learn: bad.parquet does not fit the model: ",
+        "baselines cannot learn: bad.parquet does not fit the model: ",
         "there is no column 'tokens'",
     )
     write_table(with_labels([0] * 72), "bad.parquet")
     assert refused(
         evaluate("train.parquet", *options),
-        "rivals cannot learn: no row is labelled 1 in column 'chosen'",
+        "baselines cannot learn: no row is labelled 1 in column 'chosen'",
     )
 
 

@@ -182,33 +182,33 @@ def test_bounded_training(selector, train, monkeypatch):
     steps = []
     learn_rivals(groups, every, memory=2**30, progress=lambda *step: steps.append(step))
     assert seen == [6]
-    assert steps == [("learning rivals", 0, 1), ("learning rivals", 1, 1)]
+    assert steps == [("learning baselines", 0, 1), ("learning baselines", 1, 1)]
 
 
 def test_what_rivals_cannot_learn_from(selector, train, new):
     for table, budget, message in (
-        (without(train, "freshness"), None, "rivals cannot learn: .*no column 'fresh"),
-        (without(train, "chosen"), None, "rivals cannot learn: .*no column 'chosen"),
-        (without(train, "tokens"), 9.0, "rivals cannot learn: .*no column 'tokens"),
+        (without(train, "freshness"), None, "baselines cannot .*no column 'fresh"),
+        (without(train, "chosen"), None, "baselines cannot .*no column 'chosen"),
+        (without(train, "tokens"), 9.0, "baselines cannot .*no column 'tokens"),
     ):
         with pytest.raises(TableError, match=message):
             selector.evaluate(new, train=table, budget=budget)
     flags = np.zeros(train.num_rows)
-    with pytest.raises(TableError, match="rivals cannot learn: no row is labelled 1"):
+    with pytest.raises(TableError, match="cannot learn: no row is labelled 1"):
         selector.evaluate(new, train=(train, flags))
-    with pytest.raises(TableError, match="rivals cannot learn: y must have one label"):
+    with pytest.raises(TableError, match="cannot learn: y must have one label"):
         selector.evaluate(new, train=(train, flags.reshape(2, -1)))
     groups = selector._read_groups(
         MemoryTable(train), selector._required_columns(True, False)
     )
-    with pytest.raises(TableError, match="no groups that rivals could learn from"):
+    with pytest.raises(TableError, match="no groups that baselines could learn from"):
         learn_rivals(groups, np.arange(0), memory=2**30)
 
 
 def test_empty_groups_of_the_training_table(selector, train, new):
     flags = train["chosen"].to_numpy(zero_copy_only=False).copy()
     flags[:8] = False
-    with pytest.raises(TableError, match="rivals cannot learn: 1 of 20 groups has no"):
+    with pytest.raises(TableError, match="cannot learn: 1 of 20 groups has no"):
         selector.evaluate(new, train=(train, flags))
     found = selector.evaluate(new, train=(train, flags), empty_groups="drop")
     groups = selector._read_groups(

@@ -104,9 +104,9 @@ def evaluate(
 
     Precision, recall and F-score are means over groups, with 95 % intervals from
     bootstrap samples of the groups; other methods choose from the same groups. Without
-    --k, models decide how many rows to choose, trained rivals take the best number in
-    training, and untrained methods the mean there. With --k and --budget, models are
-    judged by what they choose by themselves and on the terms that hold for all.
+    --k, models decide how many rows to choose, trained baselines take the best number
+    in training, and untrained methods the mean there. With --k or --budget, each model
+    has a second line with this limit.
     """
     if train is not None and train.resolve() == table.resolve():
         raise click.UsageError(
@@ -234,7 +234,7 @@ def _evaluation_text(result: Evaluation, train: Path | None) -> str:
     )
     if train is None:
         parts.append(
-            "--train TABLE adds rivals whose relevance scikit-learn learns from a "
+            "--train TABLE adds baselines whose relevance scikit-learn learns from a "
             "labelled table"
         )
     return "\n\n".join(parts)

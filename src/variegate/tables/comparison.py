@@ -128,13 +128,13 @@ def learn_rivals(
 
     Their ``k`` is the best on these groups, within the budget if there is one.
     """
-    progress("learning rivals", 0, 1)
+    progress("learning baselines", 0, 1)
     n_rows = memory // (8 * max(groups.encoding.width, 1))
     drawn = groups.sample(numbers, seed, MAX_GROUPS, n_rows)
     if not len(drawn):
-        raise TableError("there are no groups that rivals could learn from")
+        raise TableError("there are no groups that baselines could learn from")
     rivals = learned_rivals(*groups.examples(drawn), seed, budget=budget)
-    progress("learning rivals", 1, 1)
+    progress("learning baselines", 1, 1)
     return rivals
 
 
