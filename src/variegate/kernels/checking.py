@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -15,7 +14,7 @@ from variegate._typing import FloatArray, RandomState
 from variegate._validation import check_count, check_number
 from variegate.ground_set import GroundSet
 from variegate.kernels.base import Kernel
-from variegate.kernels.domains import Domain, Free
+from variegate.kernels.domains import Free
 from variegate.linalg.psd import check_semidefinite, check_symmetric
 
 #: Steps of the differences, in free coordinates.  With step h, truncation is about
@@ -31,6 +30,15 @@ _LOST = 1e-9
 
 #: The largest number of parameters that are compared one by one after a failure.
 _SINGLE = 1000
+
+#: The methods that return the gradients of two functions, and what they must return.
+_METHODS = {
+    "value": ("pull_back", "sum_ij G_ij dS_ij/dp_k for each parameter"),
+    "the penalty": (
+        "penalty_and_gradient",
+        "the derivative of the penalty in each parameter",
+    ),
+}
 
 
 def check_kernel(
@@ -88,21 +96,24 @@ def check_kernel(
     fitted: Kernel = clone(kernel)
     fitted.check()
     fitted.fit([ground_set])
-    prepared = fitted.prepare(ground_set)
+    prepared, domain = fitted.prepare(ground_set), fitted.domain
     rng = as_generator(random_state)
-    domain = fitted.domain
+    shape = (len(ground_set), len(ground_set))
     has_changed = False
     for number in range(n_points):
         at = domain.random(rng) if number else domain.center()
         name = f"random parameters {number}" if number else "the center of the domain"
-        point = _Point(fitted, prepared, len(ground_set), domain.to_free(at), name)
-        point.check_value()
-        G = rng.standard_normal((len(ground_set), len(ground_set)))
+        point = _Point(fitted, prepared, domain.to_free(at), name)
+        point.check_value(shape)
+        G = rng.standard_normal(shape)
         point.check_gradient(G + G.T)
         for direction in rng.standard_normal((n_directions, domain.size)):
-            G = rng.standard_normal((len(ground_set), len(ground_set)))
+            G = rng.standard_normal(shape)
             has_changed |= point.compare(direction, G + G.T, rtol)
-    if domain.size and not has_changed and _can_move(domain):
+    free = domain.to_free(domain.center())
+    # Not for one weight, which is always one.
+    can_change = not np.allclose(domain.from_free(free), domain.from_free(free + 1.0))
+    if can_change and not has_changed:
         raise ValueError(
             f"value of {type(kernel).__name__} does not change with its "
             f"{domain.size} parameters on this ground set, so pull_back cannot be "
@@ -110,158 +121,110 @@ def check_kernel(
         )
 
 
-def _can_move(domain: Domain) -> bool:
-    """Return whether free coordinates change the parameters: not for one weight."""
-    free = domain.to_free(domain.center())
-    return not np.allclose(domain.from_free(free), domain.from_free(free + 1.0))
-
-
-@dataclass(frozen=True)
 class _Point:
-    """A kernel on a prepared ground set of N items, at some parameters."""
+    """A kernel on a prepared ground set, at some parameters."""
 
-    kernel: Kernel
-    prepared: Any
-    n_items: int
-    free: FloatArray
-    name: str
+    def __init__(
+        self, kernel: Kernel, prepared: Any, free: FloatArray, name: str
+    ) -> None:
+        self.kernel, self.prepared, self.free = kernel, prepared, free
+        self.domain, self.place = kernel.domain, f"{type(kernel).__name__} at {name}"
 
-    @property
-    def parameters(self) -> FloatArray:
-        return self.kernel.domain.from_free(self.free).copy()
+    def parameters(self, free: FloatArray | None = None) -> FloatArray:
+        """Return a copy of the parameters, into which a kernel may write."""
+        return self.domain.from_free(self.free if free is None else free).copy()
 
-    @property
-    def place(self) -> str:
-        return f"{type(self.kernel).__name__} at {self.name}"
-
-    def value(self, free: FloatArray) -> FloatArray:
+    def value(self, free: FloatArray | None = None) -> FloatArray:
         """Return a copy of the similarity, which the kernel may change later."""
-        parameters = self.kernel.domain.from_free(free).copy()
-        return np.array(self.kernel.value(self.prepared, parameters), dtype=np.float64)
+        S = self.kernel.value(self.prepared, self.parameters(free))
+        return np.array(S, dtype=np.float64)
 
     def penalty(self, free: FloatArray) -> FloatArray:
-        parameters = self.kernel.domain.from_free(free).copy()
-        return np.array(self.kernel.penalty_and_gradient(parameters)[0])
+        return np.array(self.kernel.penalty_and_gradient(self.parameters(free))[0])
 
-    def check_value(self) -> None:
+    def check_value(self, shape: tuple[int, ...]) -> None:
         """Check shape, entries and eigenvalues, and that nothing else is changed."""
-        name = f"value of {self.place}"
-        parameters = self.parameters
+        name, parameters = f"value of {self.place}", self.parameters()
         S = np.array(self.kernel.value(self.prepared, parameters))
-        _check_array(name, S, (self.n_items, self.n_items))
+        _check_array(name, S, shape)
         check_semidefinite(check_symmetric(S, name), name)
-        _check_unchanged(name, "its parameters", parameters, self.parameters)
-        if not np.array_equal(S, self.value(self.free)):
+        _check_unchanged(name, "its parameters", parameters, self.parameters())
+        difference = np.abs(S - self.value()).max(initial=0.0)
+        if difference:
             raise ValueError(
-                f"{name} differs between two calls by up to "
-                f"{np.abs(S - self.value(self.free)).max():.3g}: it must not draw "
-                "random numbers or change what prepare returned"
+                f"{name} differs between two calls by up to {difference:.3g}: it must "
+                "not draw random numbers or change what prepare returned"
             )
 
     def check_gradient(self, G: FloatArray) -> None:
         """Check shape and entries, and the value and gradient computed at once."""
         name = f"pull_back of {self.place}"
-        given, parameters = G.copy(), self.parameters
+        given, parameters = G.copy(), self.parameters()
         gradient = np.array(self.kernel.pull_back(self.prepared, parameters, given))
         _check_array(name, gradient, parameters.shape)
         _check_unchanged(name, "G", given, G)
-        _check_unchanged(name, "its parameters", parameters, self.parameters)
+        _check_unchanged(name, "its parameters", parameters, self.parameters())
         S, pull_back = self.kernel.value_and_pull_back(self.prepared, parameters)
-        at_once = f"value_and_pull_back of {self.place}"
-        _check_equal(f"{at_once}: S", S, "value", self.value(self.free))
-        _check_equal(f"{at_once}: gradient", pull_back(G), "pull_back", gradient)
+        name = f"value_and_pull_back of {self.place}"
+        _check_equal(f"{name}: S", S, "value", self.value())
+        _check_equal(f"{name}: gradient", pull_back(G), "pull_back", gradient)
         slope = np.array(self.kernel.penalty_and_gradient(parameters)[1])
         name = f"gradient of penalty_and_gradient of {self.place}"
         _check_array(name, slope, parameters.shape)
 
     def compare(self, direction: FloatArray, G: FloatArray, rtol: float) -> bool:
         """Compare both gradients with differences; return whether the value changes."""
-        at = self.parameters
-        penalty = _Pulled(
-            self,
-            "penalty_and_gradient",
-            "the penalty",
-            self.penalty,
-            np.ones(()),
-            self.kernel.penalty_and_gradient(at)[1],
-        )
-        similarity = _Pulled(
-            self,
-            "pull_back",
-            "value",
-            self.value,
-            G,
-            self.kernel.pull_back(self.prepared, at, G),
-        )
-        penalty.compare(direction, rtol)
-        return similarity.compare(direction, rtol)
+        at = self.parameters()
+        one, slope = np.ones(()), self.kernel.penalty_and_gradient(at)[1]
+        self._compare("the penalty", self.penalty, one, slope, direction, rtol)
+        gradient = self.kernel.pull_back(self.prepared, at, G)
+        return self._compare("value", self.value, G, gradient, direction, rtol)
 
+    def _compare(
+        self,
+        name: str,
+        function: Callable[[FloatArray], FloatArray],
+        G: FloatArray,
+        gradient: FloatArray,
+        direction: FloatArray,
+        rtol: float,
+    ) -> bool:
+        """Compare along a direction; return whether the function changes along it.
 
-@dataclass(frozen=True)
-class _Pulled:
-    """A function of the free coordinates, and the gradient of its product with G."""
+        ``gradient``, in the parameters, is that of the inner product of function and G.
+        """
+        slope = self.domain.pull_back(self.free, gradient)
+        rounding = _LOST * float(np.linalg.norm(function(self.free)))
 
-    point: _Point
-    method: str
-    function_name: str
-    function: Callable[[FloatArray], FloatArray]
-    G: FloatArray
-    gradient: FloatArray  # as the method returns it, in the parameters
+        def difference(along: FloatArray) -> tuple[float, float, float]:
+            D, error = _derivative(function, self.free, along)
+            size = float(np.linalg.norm(D))
+            if not error <= _ROUGH * size + rounding:
+                raise ValueError(
+                    f"{name} of {self.place} has no stable derivative: differences of "
+                    f"size {size:.3g} change by {error:.3g} with the step. It must be "
+                    "finite and smooth in the parameters, in float64"
+                )
+            return float((G * D).sum()), size, error
 
-    def compare(self, direction: FloatArray, rtol: float) -> bool:
-        """Compare along a direction; return whether the function changes along it."""
-        D, error = self._derivative(direction)
-        size = float(np.linalg.norm(D))
-        rounding = self._rounding()
-        expected, found = float((self.G * D).sum()), float(self.slope @ direction)
+        expected, size, error = difference(direction)
+        found, which = float(slope @ direction), "along a random direction"
         # Entries of G are of order one, so <G, D> is of the size of D.
         allowed = rtol * max(size, abs(found)) + 10.0 * error + rounding
-        if not abs(found - expected) <= allowed:
-            raise ValueError(self._disagreement(found, expected))
-        return size > rounding
-
-    @property
-    def slope(self) -> FloatArray:
-        """The gradient in free coordinates."""
-        return self.point.kernel.domain.pull_back(self.point.free, self.gradient)
-
-    def _rounding(self) -> float:
-        return _LOST * float(np.linalg.norm(self.function(self.point.free)))
-
-    def _derivative(self, direction: FloatArray) -> tuple[FloatArray, float]:
-        D, error = _derivative(self.function, self.point.free, direction)
-        size = float(np.linalg.norm(D))
-        if not error <= _ROUGH * size + self._rounding():
-            raise ValueError(
-                f"{self.function_name} of {self.point.place} has no stable derivative: "
-                f"differences of size {size:.3g} change by {error:.3g} with the step. "
-                "It must be finite and smooth in the parameters, in float64"
-            )
-        return D, error
-
-    def _disagreement(self, found: float, expected: float) -> str:
-        """Return a message with the parameter whose gradient is furthest off."""
-        name, slope = "along a random direction", self.slope
+        if abs(found - expected) <= allowed:
+            return size > rounding
         if len(slope) <= _SINGLE:
-            singles = [
-                float((self.G * self._derivative(unit)[0]).sum())
-                for unit in np.eye(len(slope))
-            ]
+            singles = [difference(unit)[0] for unit in np.eye(len(slope))]
             worst = int(np.argmax(np.abs(slope - singles)))
             found, expected = float(slope[worst]), singles[worst]
-            name = f"for parameter {worst} (of {len(slope)}, counted from 0)"
-        domain = self.point.kernel.domain
-        if not isinstance(domain, Free):
-            name += f" in free coordinates of {type(domain).__name__}"
-        return (
-            f"{self.method} of {self.point.place} gives the gradient {found:.6g} "
-            f"{name}, but differences of {self.function_name} give {expected:.6g}, "
-            f"{abs(found - expected):.3g} away: "
-            + (
-                "return sum_ij G_ij dS_ij/dp_k for each parameter"
-                if self.method == "pull_back"
-                else "return the derivative of the penalty in each parameter"
-            )
+            which = f"for parameter {worst} (of {len(slope)}, counted from 0)"
+        if not isinstance(self.domain, Free):
+            which += f" in free coordinates of {type(self.domain).__name__}"
+        method, remedy = _METHODS[name]
+        raise ValueError(
+            f"{method} of {self.place} gives the gradient {found:.6g} {which}, but "
+            f"differences of {name} give {expected:.6g}, {abs(found - expected):.3g} "
+            f"away: return {remedy}"
         )
 
 
