@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from variegate._typing import BoolArray, FloatArray, IntArray
+from variegate._typing import BoolArray, IntArray
 from variegate._validation import check_choice, check_count
 from variegate.decoding.agreement import Agreement, Gains, as_agreement, grow_subset
 from variegate.decoding.base import Constraint
@@ -22,24 +22,20 @@ from variegate.subsets import distinct_rows
 Draw = Callable[[Any, Constraint, int, Generator], BoolArray]
 
 
-@dataclass(frozen=True, eq=False)
-class Consensus:
-    """Subsets that vote, and the agreement with them.
+@dataclass(frozen=True)
+class GreedySearch:
+    """Items added one by one while that raises the mean agreement.
 
-    Voters (B, N) are rows all different, votes (B,) how often each was drawn.
+    Parameters
+    ----------
+    fill : bool, default=False
+        Whether to add items that lower it, too, while one fits the budget.
+    nonempty : bool, default=False
+        Whether to choose the likeliest item where all samples are empty.
     """
 
-    agreement: Agreement
-    voters: BoolArray
-    votes: IntArray
-
-    def mean(self, candidates: BoolArray) -> FloatArray:
-        """Return the mean agreement of every candidate."""
-        return self.agreement.mean(candidates, self.voters, self.votes)
-
-
-#: A search for the subset with the best consensus.
-Search = Callable[[Consensus, Ensemble, Constraint], Selection]
+    fill: bool = False
+    nonempty: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,7 +61,7 @@ class MBR:
     agreement : Agreement or callable, optional
         ``g``: the set F-score by default.  A function takes boolean arrays of
         candidates (A, N) and voters (B, N) and returns gains (A, B).
-    search : {"samples", "greedy"} or Search
+    search : {"samples", "greedy"} or GreedySearch
         ``S``, and the search.
     draw : callable, optional
         The voters, from (ensemble, constraint, n_samples, generator).  By default
@@ -75,7 +71,7 @@ class MBR:
     n_samples: int = 1000
     n_candidates: int | None = None
     agreement: Agreement | Gains | None = None
-    search: str | Search = "samples"
+    search: str | GreedySearch = "samples"
     draw: Draw | None = None
 
     def __call__(
@@ -84,26 +80,28 @@ class MBR:
         check_count("n_samples", self.n_samples)
         if self.n_candidates is not None:
             check_count("n_candidates", self.n_candidates)
-        search = self.search
-        if isinstance(search, str):
-            check_choice("search", search, ("samples", "greedy"))
-            is_greedy = search == "greedy"
-            search = GreedySearch() if is_greedy else self._choose_among_samples
+        if not isinstance(self.search, GreedySearch):
+            check_choice("search", self.search, ("samples", "greedy"))
         samples = (self.draw or _draw_samples)(
             ensemble, constraint, self.n_samples, generator
         )
         # Repeated samples vote with their number; each is a candidate once.
         first, _, votes = distinct_rows(samples)
         voters = samples[first]
-        consensus = Consensus(as_agreement(self.agreement), voters, votes)
-        return search(consensus, ensemble, constraint)
+        if self.search == "samples":
+            return self._choose_sample(ensemble, constraint, voters, votes)
+        return self._add_items(ensemble, constraint, voters, votes)
 
-    def _choose_among_samples(
-        self, consensus: Consensus, ensemble: Ensemble, constraint: Constraint
+    def _choose_sample(
+        self,
+        ensemble: Ensemble,
+        constraint: Constraint,
+        voters: BoolArray,
+        votes: IntArray,
     ) -> Selection:
-        """Choose the sample with the best consensus, of the most probable ones."""
-        n_samples = int(consensus.votes.sum())
-        candidates = consensus.voters[constraint.allows(consensus.voters)]
+        """Choose the sample with the best agreement, of the most probable ones."""
+        agreement, n_samples = as_agreement(self.agreement), int(votes.sum())
+        candidates = voters[constraint.allows(voters)]
         if len(candidates) == 0:
             selection = Greedy()(ensemble, constraint, np.random.default_rng())
             check_found_enough(len(selection), constraint.k, selection.stop_reason)
@@ -115,7 +113,7 @@ class MBR:
         if self.n_candidates is not None and len(candidates) > self.n_candidates:
             log_probs = [ensemble.log_prob(candidate) for candidate in candidates]
             candidates = candidates[np.argsort(log_probs)[-self.n_candidates :]]
-        means = consensus.mean(candidates)
+        means = agreement.mean(candidates, voters, votes)
         tied = np.flatnonzero(means >= means.max() - 1e-12)
         members = [np.flatnonzero(candidates[row]) for row in tied]
         log_probs = [ensemble.log_prob(subset) for subset in members]
@@ -124,8 +122,31 @@ class MBR:
             members[best],
             log_probs[best],
             f"best agreement among {n_samples} samples: "
-            f"mean {consensus.agreement.name} {means.max():.3f}",
+            f"mean {agreement.name} {means.max():.3f}",
         )
+
+    def _add_items(
+        self,
+        ensemble: Ensemble,
+        constraint: Constraint,
+        voters: BoolArray,
+        votes: IntArray,
+    ) -> Selection:
+        """Add the item that raises the mean agreement most, while any does."""
+        search = (
+            self.search if isinstance(self.search, GreedySearch) else GreedySearch()
+        )
+        agreement = as_agreement(self.agreement)
+        growing = agreement.growing(voters, votes)
+        chosen, reason = grow_subset(growing, constraint, search.fill)
+        if not chosen and search.nonempty:
+            room = constraint.leaves_room([])
+            chosen = [int(np.argmax(np.where(room, ensemble.marginals(), -1.0)))]
+            reason = "no item gains anything, so the likeliest is taken"
+            growing.add(chosen[0])
+        mean = f"mean {agreement.name} {growing.value:.3f}"
+        reason += f": {mean} with {votes.sum()} samples"
+        return Selection.of(ensemble, chosen, reason)
 
 
 def _draw_samples(
@@ -135,28 +156,3 @@ def _draw_samples(
         return ensemble.sample(n_samples, random_state=generator)
     # Given a number of items, the others are judged given that number too.
     return ensemble.sample_k(constraint.k, n_samples, random_state=generator)
-
-
-@dataclass(frozen=True)
-class GreedySearch:
-    """Items added one by one while that raises the consensus."""
-
-    fill: bool = False  # go on while an item fits the budget
-    nonempty: bool = False  # choose the likeliest item where all samples are empty
-
-    def __call__(
-        self, consensus: Consensus, ensemble: Ensemble, constraint: Constraint
-    ) -> Selection:
-        state = consensus.agreement.growing(consensus.voters, consensus.votes)
-        chosen, reason = grow_subset(state, constraint, self.fill)
-        if not chosen and self.nonempty:
-            room = constraint.leaves_room([])
-            chosen = [int(np.argmax(np.where(room, ensemble.marginals(), -1.0)))]
-            reason = "no item gains anything, so the likeliest is taken"
-            state.add(chosen[0])
-        return Selection.of(
-            ensemble,
-            chosen,
-            f"{reason}: mean {consensus.agreement.name} {state.value:.3f} with "
-            f"{consensus.votes.sum()} samples",
-        )
