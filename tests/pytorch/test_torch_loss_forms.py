@@ -1,10 +1,9 @@
 """Features, sets one after the other, precision, and what is refused."""
 
-import itertools
-
 import numpy as np
 import pytest
 import torch
+from torch.nn.utils.rnn import pad_sequence
 from torch_cases import (
     as_numbers,
     assert_close_by_set,
@@ -80,68 +79,40 @@ def test_inverse_by_a_product(device, n_items):
     torch.testing.assert_close(M, expected)
 
 
-RAGGED = [
-    [0, 3, 3, 10, 12, 40, 43, 50],
-    [0, 4, 8, 12],
-    [0, 5, 14, 19, 24, 33],
-    [0, 70, 150, 152],
-    [0],
-    [0, 0, 0],
-]
+SIZES = [[3, 7, 2, 28, 3, 7], [4, 4, 4], [5, 9, 5, 5, 9], [70, 80, 2]]
 
 
-@pytest.mark.parametrize("offsets", RAGGED, ids=str)
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
 @pytest.mark.parametrize("low_rank", [False, True])
-def test_sets_one_after_the_other(device, offsets, low_rank):
+def test_sets_of_different_sizes_side_by_side(device, sizes, low_rank):
     rng = np.random.default_rng(4)
-    total = offsets[-1]
+    total = sum(sizes)
     features, u = leaves(
         device, rng.normal(size=(total, 80)) / 9, rng.normal(size=total)
     )
     wanted = torch.tensor(rng.random(total) < 0.4, device=device)
     costs = torch.tensor(rng.exponential(size=total), device=device)
-    spans = [slice(a, b) for a, b in itertools.pairwise(offsets)]
+    parts = [each.split(sizes) for each in (features, u, wanted, costs)]
     expected = [
         vt.LargeMarginLoss()(
-            vt.LEnsembles(features[span] @ features[span].mT, log_quality=u[span]),
-            wanted[span],
-            false_negative=costs[span],
+            vt.LEnsembles(F @ F.mT, log_quality=own_u), own, false_negative=own_costs
         )
-        for span in spans
+        for F, own_u, own, own_costs in zip(*parts, strict=True)
     ]
-    slopes = [torch.zeros_like(features), torch.zeros_like(u)]
-    if expected:
-        slopes = torch.autograd.grad(sum(expected), (features, u))
-    if low_rank:
-        kernel = vt.LowRank(features)
-    else:
-        entries = [(features[span] @ features[span].mT).reshape(-1) for span in spans]
-        kernel = torch.cat([*entries, features.new_zeros(0)])
+    slopes = torch.autograd.grad(sum(expected), (features, u))
+    F, padded_u, padded, padded_costs = (pad_sequence(part, True) for part in parts)
+    mask = pad_sequence([torch.ones_like(part) for part in parts[2]], True)
+    kernel = vt.LowRank(F) if low_rank else F @ F.mT
     found = vt.LargeMarginLoss(reduction="none")(
-        vt.LEnsembles(kernel, log_quality=u, offsets=torch.tensor(offsets)),
-        wanted,
-        false_negative=costs,
+        vt.LEnsembles(kernel, log_quality=padded_u, mask=mask),
+        padded,
+        false_negative=padded_costs,
     )
-    assert found.shape == (len(spans),)
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-12)
-    if expected:
-        more = torch.autograd.grad(found.sum(), (features, u))
-        for one, other in zip(more, slopes, strict=True):
-            torch.testing.assert_close(one, other, rtol=1e-8, atol=1e-10)
-
-
-def test_item_numbers_of_sets_one_after_the_other(device):
-    rng = np.random.default_rng(5)
-    F = torch.tensor(rng.normal(size=(9, 12)), device=device)
-    flat = torch.zeros(9, dtype=torch.bool, device=device)
-    flat[[1, 4, 5]] = True
-    numbers = torch.tensor([[1, -1], [0, 1]], device=device)
-    first, second = (
-        vt.LargeMarginLoss()(vt.LEnsembles(vt.LowRank(F), offsets=[0, 4, 9]), targets)
-        for targets in (flat, numbers)
-    )
-    assert first.item() == second.item()
+    more = torch.autograd.grad(found.sum(), (features, u))
+    for one, other in zip(more, slopes, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-8, atol=1e-10)
 
 
 def relative_error(found, expected):

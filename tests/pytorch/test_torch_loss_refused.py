@@ -32,30 +32,6 @@ BAD = [
     ({"hinge": 1}, "hinge must be True or False"),
     ({"jitter": -1.0}, "jitter must be a finite number"),
     ({"reduction": "max"}, "unknown reduction 'max'; there are none, sum, mean"),
-    ({"offsets": [0, 4, 8]}, r"with these offsets the kernel has shape \(2, 4, 4\)"),
-    ({"offsets": [0, 2.5]}, "offsets must be whole numbers"),
-    ({"offsets": [1, 4]}, "offsets must begin with 0 and never decrease"),
-    ({"offsets": [0, 4, 3]}, "offsets must begin with 0 and never decrease"),
-    (
-        {"offsets": [0, 4], "mask": torch.ones(2, 4, dtype=torch.bool)},
-        "with offsets there is no padding",
-    ),
-    (
-        {"offsets": [0, 1, 2], "kernel": torch.ones(2), "targets": torch.tensor([0])},
-        "item numbers in targets need one row for each set",
-    ),
-    (
-        {"offsets": [0, 1], "kernel": torch.ones(1)},
-        "targets has 2 rows, but there are 1 sets",
-    ),
-    (
-        {
-            "offsets": [0, 1],
-            "kernel": torch.ones(1),
-            "targets": torch.zeros(2, dtype=torch.bool),
-        },
-        r"targets has shape \(2,\), expected \(1,\)",
-    ),
     ({"targets": torch.tensor([[0], [4]])}, "set 1: its subset names an item twice"),
     ({"targets": torch.tensor([[0, 1], [2, 2]])}, "set 1: its subset names an item"),
     (
@@ -97,14 +73,6 @@ def test_what_is_refused(device, changes, message):
         return
     with pytest.raises(ValueError, match=message):
         large_margin_loss(**given, check=True)
-
-
-def test_offsets_on_another_device_are_refused():
-    offsets = torch.zeros(2, dtype=torch.long, device="meta")
-    with pytest.raises(ValueError, match="offsets must be a list or a tensor on the C"):
-        vt.LargeMarginLoss()(
-            vt.LEnsembles(torch.ones(1), offsets=offsets), torch.ones(1).bool()
-        )
 
 
 def test_everything_is_on_one_device():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,15 +11,13 @@ from torch import Generator, Tensor
 from variegate.linalg.limits import RANK_TOLERANCE
 from variegate.torch.choosing import Subsets, choose_greedily, draw_subsets
 from variegate.torch.inputs import (
-    Collection,
     Kernels,
     LowRank,
     check_tensors,
     checked_kernels,
-    collect_padded,
-    collect_ragged,
+    with_batch_axis,
 )
-from variegate.torch.targets import ZERO_PROBABILITY, raise_if_failed
+from variegate.torch.targets import NOT_DEFINITE, ZERO_PROBABILITY, raise_if_failed
 
 #: The share of its diagonal below which a squared pivot is rounding.
 _ROUNDING = {torch.float64: RANK_TOLERANCE, torch.float32: 1e-6}
@@ -42,11 +39,6 @@ class LEnsembles:
     mask : boolean tensor of shape (B, N) or (N,), optional
         True where there is an item; other entries, NaN included, are never used, and
         have a gradient of zero.
-    offsets : list of B + 1 whole numbers, optional
-        For sets that lie one after the other, without padding: where each begins, and
-        the last ends.  Then log-qualities, boolean subsets and costs have shape
-        (total,), features (total, D), and a matrix kernel is all entries of all
-        matrices, one after the other.  A tensor must be on the CPU.
     jitter : float, default=0.0
         Ridge on the kernel (on ``S``, if there are log-qualities), relative to its
         diagonal.
@@ -75,16 +67,14 @@ class LEnsembles:
         *,
         log_quality: Tensor | None = None,
         mask: Tensor | None = None,
-        offsets: Sequence[int] | Tensor | None = None,
         jitter: float = 0.0,
     ) -> None:
         self._kernels = checked_kernels(kernel, log_quality, mask, jitter)
-        self._offsets = offsets
 
-    def collection(
+    def batch(
         self, subsets: Tensor | None = None, name: str = "subsets", **costs: Any
-    ) -> Collection:
-        """Check the tensors of a call, and return the sets with them in batches.
+    ) -> Kernels:
+        """Check the tensors of a call, and return them with the kernels.
 
         ``name`` is the name of the subsets in messages; ``costs`` are
         ``false_positive``, ``false_negative`` and ``costs``.
@@ -101,10 +91,7 @@ class LEnsembles:
                     f"{name} has shape {tuple(subsets.shape)}, expected one row of "
                     "items a set"
                 )
-        given = replace(self._kernels, subsets=subsets, **costs)
-        if self._offsets is None:
-            return collect_padded(given, name)
-        return collect_ragged(given, self._offsets, name)
+        return with_batch_axis(replace(self._kernels, subsets=subsets, **costs), name)
 
     # Probabilities ----------------------------------------------------------------
 
@@ -114,33 +101,29 @@ class LEnsembles:
         ``log det L_y - log det(L + I)``, (B,); minus infinity, with a gradient of zero,
         where ``L_y`` is singular.  Subsets are boolean, or item numbers padded with -1.
         """
-        return -self._negative_log_probs(self.collection(subsets), check)
+        return -self._negative_log_probs(self.batch(subsets), check)
 
     def log_normalizer(self, check: bool | None = None) -> Tensor:
         """Return ``log det(L + I)`` of each set (B,)."""
         # The probability of the empty set is one over the normalizer.
-        return self._negative_log_probs(self.collection(), check)
+        return self._negative_log_probs(self.batch(), check)
 
-    def _negative_log_probs(self, collection: Collection, check: bool | None) -> Tensor:
-        """Return the negative log-probabilities of the subsets of a collection."""
+    def _negative_log_probs(self, batch: Kernels, check: bool | None) -> Tensor:
         tolerance = _ROUNDING[self._kernels.kernel.dtype]
-        value, failed = collection.losses(0.0, False, 1.0, tolerance)
+        value, failed = batch.losses(batch.targets(1.0), 0.0, False, tolerance)
         raise_if_failed(failed.masked_fill(failed == ZERO_PROBABILITY, 0), check)
-        return collection.without_axis(value)
+        return batch.without_axis(value)
 
     def marginals(self, check: bool | None = None) -> Tensor:
-        """Return ``K_ii``, the probability of each item to be chosen.
-
-        As (B, N), 0 at padding, or (total,) with offsets.
-        """
-        collection = self.collection()
-        return collection.concat_per_item(collection.marginals(check))
+        """Return ``K_ii`` (B, N), the probability of each item; 0 at padding."""
+        batch = self.batch()
+        included, definite = batch.marginals()
+        raise_if_failed(~definite * NOT_DEFINITE, check)
+        return batch.without_axis(included)
 
     def expected_size(self, check: bool | None = None) -> Tensor:
         """Return the expected number of chosen items of each set (B,), ``Σ_i K_ii``."""
-        collection = self.collection()
-        parts = collection.marginals(check)
-        return collection.concat_per_set([included.sum(dim=-1) for included in parts])
+        return self.marginals(check).sum(dim=-1)
 
     # Choosing ---------------------------------------------------------------------
 
@@ -181,9 +164,8 @@ class LEnsembles:
         item counts as dependent on others where less than 1e-12 of its squared length
         is left (1e-5 in single precision), and gains within 1e-10 (1e-5) as equal.
         """
-        collection = self.collection(costs=costs)
-        items = choose_greedily(self._single_batch(collection), k, budget)
-        return Subsets.of(collection.without_axis(items))
+        batch = self._batch_to_choose_from(costs=costs)
+        return Subsets.of(batch.without_axis(choose_greedily(batch, k, budget)))
 
     @torch.no_grad()
     def sample(
@@ -224,18 +206,12 @@ class LEnsembles:
         after which a sample of ``m`` items takes ``O(N M + m³ log m)``, ``M`` being the
         number of eigenvalues of ``K`` that are not zero.
         """
-        collection = self.collection()
-        items = draw_subsets(self._single_batch(collection), n, k, generator)
-        return Subsets.of(collection.without_axis(items))
+        batch = self._batch_to_choose_from()
+        return Subsets.of(batch.without_axis(draw_subsets(batch, n, k, generator)))
 
-    def _single_batch(self, collection: Collection) -> Kernels:
-        """Return the kernels of sets that can be chosen from, in one batch."""
-        if self._offsets is not None:
-            raise ValueError(
-                "sets with offsets cannot be chosen from: pad them, and give a mask"
-            )
+    def _batch_to_choose_from(self, **costs: Any) -> Kernels:
         if self._kernels.jitter:
             raise ValueError(
                 "kernels with a jitter cannot be chosen from: add it to the diagonal"
             )
-        return collection.batches[0]
+        return self.batch(**costs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,8 +11,7 @@ from torch import Tensor
 
 from variegate._validation import check_number
 from variegate.torch import dense, low_rank
-from variegate.torch.ragged import Layout
-from variegate.torch.targets import NOT_DEFINITE, LossSettings, Targets, raise_if_failed
+from variegate.torch.targets import LossSettings, Targets
 
 
 @dataclass(frozen=True)
@@ -53,6 +52,7 @@ class Kernels:
     false_negative: Tensor | None = None
     costs: Tensor | None = None
     is_shared: bool = False  # whether all sets have one kernel
+    is_single: bool = False  # whether one set was given, without a batch axis
 
     @property
     def n_sets(self) -> int:
@@ -111,50 +111,9 @@ class Kernels:
         costs = (positive, negative)
         return Targets(subsets, self.n_items, *costs, self.mask, self.kernel.dtype)
 
-
-@dataclass(frozen=True, eq=False)
-class Collection:
-    """All ground sets of a call, in batches of equal size."""
-
-    batches: list[Kernels]
-    is_single: bool = False  # whether one set was given, without a batch axis
-    # how sets that lie one after the other were put into batches
-    layout: Layout | None = None
-
-    def losses(
-        self, lam: float, hinge: bool, omega: float, tolerance: float | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """Return the losses of all sets, and the reasons of failures."""
-        found = [
-            each.losses(each.targets(omega), lam, hinge, tolerance)
-            for each in self.batches
-        ]
-        values, failed = ([one[i] for one in found] for i in range(2))
-        return self._concat_per_set(values), self._concat_per_set(failed)
-
-    def marginals(self, check: bool | None) -> list[Tensor]:
-        """Return ``K_ii`` for each batch; a kernel that is not one raises an error."""
-        found = [each.marginals() for each in self.batches]
-        failed = ~self._concat_per_set([definite for _, definite in found]).bool()
-        raise_if_failed(failed * NOT_DEFINITE, check)
-        return [included for included, _ in found]
-
-    def concat_per_set(self, values: list[Tensor]) -> Tensor:
-        """Put numbers of sets, a tensor for each batch, into the form of the input."""
-        return self.without_axis(self._concat_per_set(values))
-
-    def concat_per_item(self, values: list[Tensor]) -> Tensor:
-        """Put numbers of items, a tensor for each batch, into the form of the input."""
-        if self.layout is not None:
-            return self.layout.concat_per_item(values)
-        return self.without_axis(values[0])
-
     def without_axis(self, values: Tensor) -> Tensor:
-        """Return values without the batch axis if one set was given without it."""
+        """Return values (B, ...) without the axis of the sets if one was given."""
         return values[0] if self.is_single else values
-
-    def _concat_per_set(self, values: list[Tensor]) -> Tensor:
-        return values[0] if self.layout is None else self.layout.concat_per_set(values)
 
 
 def checked_kernels(
@@ -193,16 +152,15 @@ def check_tensors(tensors: Mapping[str, Any], device: torch.device) -> None:
             raise ValueError(f"{name} is on {given.device}, but the kernel on {device}")
 
 
-def _tensors_by_set(given: Kernels) -> dict[str, Tensor]:
-    """Return the tensors with a row a set, by their names in ``Kernels``."""
+def with_batch_axis(given: Kernels, name: str) -> Kernels:
+    """Give every tensor a batch axis; one without is shared by all sets.
+
+    ``name`` is the name of the subsets in messages.
+    """
     names = ("log_quality", "mask", "false_positive", "false_negative", "costs")
-    values = {name: getattr(given, name) for name in (*names, "subsets")}
-    return {name: each for name, each in values.items() if each is not None}
-
-
-def collect_padded(given: Kernels, name: str) -> Collection:
-    """Give every tensor a batch axis; one without is shared by all sets."""
-    kernel, rows = given.kernel, _tensors_by_set(given)
+    tensors = {title: getattr(given, title) for title in (*names, "subsets")}
+    rows = {title: each for title, each in tensors.items() if each is not None}
+    kernel = given.kernel
     if kernel.ndim not in (2, 3) or not (
         given.is_low_rank or kernel.shape[-1] == kernel.shape[-2]
     ):
@@ -230,57 +188,13 @@ def collect_padded(given: Kernels, name: str) -> Collection:
         )
     n_sets = next(iter(sizes), 1)
     shared: dict[str, Any] = {
-        name: values.expand(n_sets, -1)
-        for name, values in rows.items()
+        title: values.expand(n_sets, -1)
+        for title, values in rows.items()
         if values.ndim == 1
     }
     if kernel.ndim == 2:
         shared |= {"kernel": kernel.expand(n_sets, -1, -1), "is_shared": True}
-    return Collection([replace(given, **shared)], is_single=not sizes)
-
-
-def collect_ragged(
-    given: Kernels, offsets: Sequence[int] | Tensor, name: str
-) -> Collection:
-    """Put sets that lie one after the other into batches of like sizes."""
-    if given.mask is not None:
-        raise ValueError("with offsets there is no padding, and no mask")
-    layout = Layout(offsets, given.device)
-    kernel, rows, n_items = given.kernel, _tensors_by_set(given), layout.n_items
-    n_axes, n_rows = (2, n_items) if given.is_low_rank else (1, layout.n_pairs)
-    if kernel.ndim != n_axes or len(kernel) != n_rows:
-        expected = f"({n_rows}, D)" if given.is_low_rank else f"({n_rows},)"
-        raise ValueError(
-            f"with these offsets the kernel has shape {tuple(kernel.shape)}, expected "
-            f"{expected}"
-        )
-    numbers = None
-    if given.subsets is not None and given.subsets.dtype != torch.bool:
-        numbers = rows.pop("subsets")
-        if numbers.ndim == 1:
-            raise ValueError(
-                f"with offsets, item numbers in {name} need one row for each set"
-            )
-        if len(numbers) != layout.n_sets:
-            raise ValueError(
-                f"{name} has {len(numbers)} rows, but there are {layout.n_sets} sets"
-            )
-    for title, values in rows.items():
-        if values.shape != (n_items,):
-            raise ValueError(
-                f"with these offsets {name if title == 'subsets' else title} has shape "
-                f"{tuple(values.shape)}, expected ({n_items},)"
-            )
-    batches = []
-    for group in layout.groups:
-        parts: dict[str, Any] = {k: group.items(values) for k, values in rows.items()}
-        if numbers is not None:
-            parts["subsets"] = numbers[group.positions]
-        elif "subsets" in parts and group.mask is not None:
-            parts["subsets"] = parts["subsets"] & group.mask
-        values = group.items(kernel) if given.is_low_rank else group.pairs(kernel)
-        batches.append(replace(given, kernel=values, mask=group.mask, **parts))
-    return Collection(batches, layout=layout)
+    return replace(given, is_single=not sizes, **shared)
 
 
 def _check_real(title: str, values: Any, others: str = "") -> None:

@@ -111,19 +111,20 @@ class LargeMarginLoss(nn.Module):
             ``omega``.
         """
         self._raise_received(wait=False)
-        collection = ensembles.collection(
+        batch = ensembles.batch(
             targets,
             "targets",
             false_positive=_checked_costs("false_positive", false_positive),
             false_negative=_checked_costs("false_negative", false_negative),
         )
-        value, failed = collection.losses(self.lam, self.hinge, self.omega)
+        targets = batch.targets(self.omega)
+        value, failed = batch.losses(targets, self.lam, self.hinge)
         self._calls += 1
         raise_if_failed(failed, self.checks)
         if self.checks is None and failed.device.type != "cpu":
             self._send_failures(failed)
         if self.reduction == "none":
-            return collection.without_axis(value)
+            return batch.without_axis(value)
         return value.sum() if self.reduction == "sum" else value.mean()
 
     def check(self) -> None:
