@@ -10,12 +10,7 @@ import numpy as np
 
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.decoding.base import Constraint
-from variegate.decoding.residuals import (
-    complete_choice_reason,
-    gain_per_cost,
-    incomplete_choice_reason,
-    no_room,
-)
+from variegate.decoding.residuals import gain_per_cost, no_room, stop_reason
 from variegate.metrics import mean_f_score
 
 #: Gains up to this are none: agreements are sums of at most 1, with rounding.
@@ -61,12 +56,12 @@ def grow_subset(
             is_free = constraint.budget is None and constraint.at_most is None
             is_ended = is_free or len(chosen) == len(gain)
             why = "no further item can be added" if is_ended else no_room(constraint)
-            return chosen, incomplete_choice_reason(len(chosen), constraint.k, why)
+            return chosen, stop_reason(len(chosen), constraint.k, why)
         if not fill and constraint.k is None and gain[item] <= _NONE:
             return chosen, "no further item gains anything"
         state.add(item)
         chosen.append(item)
-    return chosen, complete_choice_reason(len(chosen))
+    return chosen, stop_reason(len(chosen), constraint.k)
 
 
 #: From candidates (A, N) and voters (B, N), boolean, to the gain (A, B) of choosing the

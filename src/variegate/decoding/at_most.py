@@ -201,6 +201,17 @@ class AtMost:
         return least
 
 
+def labels_and_room(
+    at_most: AtMost | None, items: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Return the limits on some items as compiled loops take them."""
+    from variegate.linalg.compiled import read_only
+
+    if at_most is None:
+        return read_only(np.empty((0, len(items)), np.intp)), read_only(items[:0])
+    return read_only(at_most.among(items).labels), read_only(at_most.room)
+
+
 def _numbered(labels: Any, n_items: int) -> IntArray:
     """Return labels as numbers from 0, in the order of their first items."""
     if isinstance(labels, str) or not hasattr(labels, "__len__"):

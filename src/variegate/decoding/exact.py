@@ -11,6 +11,7 @@ from numpy.random import Generator
 
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate._validation import check_number
+from variegate.decoding.at_most import labels_and_room
 from variegate.decoding.base import Constraint
 from variegate.decoding.greedy import Greedy
 from variegate.linalg import lapack
@@ -247,17 +248,15 @@ class _Search:
             self._rows[0] = scale[:, None] * edge.rows
             tolerance = edge.floor
             slack = _ROUNDING_OF_ROWS * np.diagonal(L)
-        labels, room = np.empty((0, n_items), dtype=np.intp), np.empty(0, dtype=np.intp)
-        if constraint.at_most is not None:
-            labels, room = constraint.at_most.labels, constraint.at_most.room
+        labels, room = labels_and_room(constraint.at_most, np.arange(n_items))
         self._problem = branch_bound.Problem(
             read_only(tolerance * np.diagonal(L)),
             read_only(slack),
             read_only(constraint.costs),
             -1 if constraint.k is None else constraint.k,
             constraint.largest_cost(),
-            read_only(labels),
-            read_only(room),
+            labels,
+            room,
         )
         size = 2 * n_items + 2
         self._nodes = branch_bound.OpenNodes(

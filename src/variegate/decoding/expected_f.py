@@ -11,12 +11,12 @@ from numpy.random import Generator
 
 from variegate._typing import FloatArray, IntArray, SubsetLike
 from variegate._validation import check_number
+from variegate.decoding.at_most import labels_and_room
 from variegate.decoding.base import Constraint
 from variegate.decoding.size_search import (
     BestSet,
     SizedWeights,
     SizeSearch,
-    labels_and_room,
     largest_places,
 )
 from variegate.linalg.limits import REPEATED_ITEMS
@@ -161,15 +161,13 @@ def maximize_with_repetition(
     found: list[tuple[float, IntArray]] = []
     if constraint.k is None:
         found.append((search.weights.empty, starts[1]))
-    labels, room = labels_and_room(search.at_most, pool)
     problem = Problem(
         read_only(table),
         read_only(likeness),
         float(repetition),
         read_only(search.costs[pool]),
         float(search.budget),
-        read_only(labels),
-        read_only(room),
+        *labels_and_room(search.at_most, pool),
     )
     for start in starts:
         members = np.zeros(sizes[-1], dtype=np.int64)

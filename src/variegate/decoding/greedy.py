@@ -7,13 +7,7 @@ from dataclasses import dataclass
 from numpy.random import Generator
 
 from variegate.decoding.base import Constraint
-from variegate.decoding.residuals import (
-    NO_GAIN,
-    RANK_USED_UP,
-    Residuals,
-    complete_choice_reason,
-    incomplete_choice_reason,
-)
+from variegate.decoding.residuals import NO_GAIN, RANK_USED_UP, Residuals, stop_reason
 from variegate.linalg.greedy import choose_rows
 from variegate.linalg.representations import Factored
 from variegate.selection import Ensemble, Selection
@@ -48,25 +42,17 @@ class Greedy:
 
 
 def _choose_from_factor(kernel: Factored, k: int | None) -> tuple[list[int], str]:
-    """Choose from the rows of a factor."""
     rank = min(kernel.B.shape)
     B, norms, threshold = kernel.B, kernel.norms, 1.0
     largest = float(norms.max(initial=0.0))
     if not 1e-100 < largest < 1e100:  # whose squares would not be numbers
-        B, norms, threshold = (
-            kernel._float64_rows(slice(None)) / largest,
-            norms / largest,
-            0.0,
-        )
+        B = kernel._float64_rows(slice(None)) / largest
+        norms, threshold = norms / largest, 0.0
         if k is None and largest < 1.0:
             return [], NO_GAIN
     squared = kernel.diagonal() * norms**2
     threshold = threshold if k is None else 0.0
     count = rank if k is None else min(k, rank)
     chosen, reached = choose_rows(B, squared, count, threshold)
-    taken = chosen.tolist()
-    if len(taken) == k:
-        return taken, complete_choice_reason(k)
-    return taken, NO_GAIN if reached else incomplete_choice_reason(
-        len(taken), k, RANK_USED_UP
-    )
+    why = NO_GAIN if reached else RANK_USED_UP
+    return chosen.tolist(), stop_reason(len(chosen), k, why)

@@ -23,9 +23,11 @@ BUDGET_SPENT = "no further item fits the budget"
 LIMITS_REACHED = "no further item is within at_most"
 
 
-def complete_choice_reason(k: int) -> str:
-    """Say that ``k`` items were found."""
-    return f"chose the {k} items that were asked for"
+def stop_reason(count: int, k: int | None, why: str = "") -> str:
+    """Say why a search ended with this number of items."""
+    if count == k:
+        return f"chose the {k} items that were asked for"
+    return why if k is None else f"after {count} of {k} items, {why}"
 
 
 def no_room(constraint: Constraint) -> str:
@@ -44,11 +46,6 @@ def gain_per_cost(gain: FloatArray, constraint: Constraint) -> FloatArray:
     # Dividing a loss by its cost would favour dear items.
     with np.errstate(invalid="ignore"):
         return np.where(gain > 0, gain / constraint.costs, gain * constraint.costs)
-
-
-def incomplete_choice_reason(count: int, k: int | None, why: str) -> str:
-    """Say why the search ended before ``k`` items."""
-    return why if k is None else f"after {count} of {k} items, {why}"
 
 
 class Residuals:
@@ -89,12 +86,12 @@ class Residuals:
             if best == -np.inf:
                 is_left = (gain > -np.inf).any()
                 why = no_room(constraint) if is_left else RANK_USED_UP
-                return incomplete_choice_reason(len(self.chosen), k, why)
+                return stop_reason(len(self.chosen), k, why)
             item = int(np.argmax(score >= best - TIE))
             if k is None and gain[item] <= 0:
                 return NO_GAIN
             self.add_if_possible(item)
-        return complete_choice_reason(len(self.chosen))
+        return stop_reason(len(self.chosen), k)
 
     def add_if_possible(self, item: int) -> bool:
         """Add an item, or exclude it where the kernel calls the subset impossible.

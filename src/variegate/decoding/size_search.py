@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from variegate._typing import BoolArray, FloatArray, IntArray
-from variegate.decoding.at_most import AtMost
+from variegate.decoding.at_most import AtMost, labels_and_room
 from variegate.decoding.base import Constraint
 from variegate.linalg.coins import (
     count_distribution,
@@ -333,15 +333,6 @@ def largest_places(
     sure = np.flatnonzero(values > last + slack)
     equal = np.flatnonzero(np.abs(values - last) <= slack)
     return np.sort(np.concatenate([sure, equal[: count - len(sure)]]))
-
-
-def labels_and_room(
-    at_most: AtMost | None, items: IntArray
-) -> tuple[IntArray, IntArray]:
-    """Return the limits on some items as compiled loops take them."""
-    if at_most is None:
-        return np.empty((0, len(items)), dtype=np.intp), np.empty(0, dtype=np.intp)
-    return np.ascontiguousarray(at_most.among(items).labels), at_most.room
 
 
 def _sort_largest(

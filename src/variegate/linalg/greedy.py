@@ -49,13 +49,14 @@ def choose_rows(
 
 
 class _Residuals:
-    """Squared residuals of all rows, brought up to date after every choice."""
+    """Squared residuals of all rows; a search subtracts the latest direction."""
 
     def __init__(
         self, B: FloatArray, squared: FloatArray, directions: FloatArray
     ) -> None:
         self.B, self.directions = np.asarray(B, dtype=np.float64), directions
-        self.floor, self.residual = RANK_TOLERANCE * squared, squared.copy()
+        self.floor = RANK_TOLERANCE * squared
+        self.residual = np.where(squared > 0.0, squared, -np.inf)
         self.n_taken = 0
 
     def find_largest(self) -> tuple[float, int]:
@@ -63,26 +64,23 @@ class _Residuals:
 
         The residual is -inf where no row is left.
         """
+        if self.n_taken:
+            self.residual -= (self.B @ self.directions[self.n_taken - 1]) ** 2
         self.residual[~(self.residual > self.floor)] = -np.inf
         best = float(self.residual.max(initial=-np.inf))
         return best, int(np.argmax(self.residual >= best * (1.0 - _TIE)))
 
     def take_row(self, item: int) -> None:
-        """Mark a row as chosen, and subtract its residual direction from the others.
-
-        ``directions`` has this direction, of unit length, at row ``n_taken``.
-        """
-        self.residual -= (self.B @ self.directions[self.n_taken]) ** 2
+        """Mark a row as chosen, whose direction is now the last of ``directions``."""
         self.residual[item] = -np.inf
         self.n_taken += 1
 
     def close(self, rows: BoolArray) -> None:
-        """Exclude rows from later choices."""
         self.residual[rows] = -np.inf
 
 
-class _LazyResiduals:
-    """Squared residuals by compiled loops, which update rows only where needed."""
+class _LazyResiduals(_Residuals):
+    """The same by compiled loops, which update rows only where needed."""
 
     def __init__(
         self, B: FloatArray, squared: FloatArray, directions: FloatArray
@@ -90,30 +88,14 @@ class _LazyResiduals:
         from variegate.linalg.compiled import read_only
         from variegate.linalg.compiled.pivoting import BLOCK, find_largest_residual
 
-        self.find_largest_residual, self.B, self.directions = (
-            find_largest_residual,
-            read_only(B),
-            directions,
-        )
-        self.floor = RANK_TOLERANCE * squared
-        self.bound = squared.copy()
-        self.bound[~(squared > 0.0)] = -np.inf
-        self.largest = np.maximum.reduceat(self.bound, np.arange(0, len(B), BLOCK))
-        self.seen = np.zeros(len(B), dtype=np.int32)
-        self.n_taken = self.n_looks = 0
+        super().__init__(np.zeros((0, 0)), squared, directions)
+        self.search, rows = find_largest_residual, read_only(B)
+        largest = np.maximum.reduceat(self.residual, np.arange(0, len(B), BLOCK))
+        seen = np.zeros(len(B), dtype=np.int32)
+        self.arrays = rows, directions, self.residual, self.floor, seen, largest
+        self.n_looks = 0
 
     def find_largest(self) -> tuple[float, int]:
-        """Do the work of :meth:`_Residuals.find_largest`."""
-        rows = self.B, self.directions, self.bound, self.floor, self.seen, self.largest
-        best, item, self.n_looks = self.find_largest_residual(
-            *rows, self.n_taken, self.n_looks
-        )
+        found = self.search(*self.arrays, self.n_taken, self.n_looks)
+        best, item, self.n_looks = found
         return best, item
-
-    def take_row(self, item: int) -> None:
-        """Mark a row as chosen; residuals are updated when they are read."""
-        self.bound[item] = -np.inf
-        self.n_taken += 1
-
-    def close(self, rows: BoolArray) -> None:
-        self.bound[rows] = -np.inf

@@ -89,13 +89,8 @@ def symmetric_rank_k_update(
     n, k = c_int(X.shape[0]), c_int(X.shape[1])
     if not k.value:
         return
-    alpha_, beta_, X_, C_ = (
-        c_double(alpha),
-        c_double(beta),
-        _data_pointer(X),
-        _data_pointer(C),
-    )
-    scaled = (byref(alpha_), X_, byref(k), byref(beta_), C_, byref(n))
+    factor, share = byref(c_double(alpha)), byref(c_double(beta))
+    scaled = factor, _data_pointer(X), byref(k), share, _data_pointer(C), byref(n)
     _SYRK(byref(_LOWER), byref(_TRANSPOSED), byref(n), byref(k), *scaled)
 
 

@@ -101,64 +101,45 @@ def _list_candidates(
 
 @njit(inline="always")
 def _bound_by_diagonal(
-    T: Any, problem: Any, room: Any, size: int, left: int, affordable: float
+    T: Any, problem: Any, room: Any, size: int, left: int, affordable: float, row: int
 ) -> float:
-    """Return the largest gain of taking ``left`` more members.
+    """Return the largest gain of taking ``left`` more members; ``-inf`` if none fits.
 
-    For any number of members, -1, a fractional knapsack of the positive gains.
+    For any number of members, -1, a fractional knapsack of the positive gains; or with
+    the limit of a ``row`` of labels, which is -1 for none, the gains within it.
     """
     logs, keys, members, costs = room.work[0], room.work[1], room.members, problem.costs
     total, taken = 0.0, 0
     for position in range(size):
         item = members[position]
         logs[position] = keys[position] = np.log(T[item, item] + problem.slack[item])
-        if left < 0:
+        if left < 0 and row < 0:
             keys[position] /= costs[item]
             total += max(logs[position], 0.0)
-    if left < 0 and affordable == np.inf:
+    if left < 0 and row < 0 and affordable == np.inf:
         return total
     total = 0.0
-    while taken < size and taken != left:
+    while taken != left:
         best = 0
         for position in range(1, size):
             if keys[position] > keys[best]:
                 best = position
-        share = 1.0
-        if left < 0:
-            if logs[best] <= 0.0 or affordable <= 0.0:
+        if keys[best] == -np.inf or (left < 0 and logs[best] <= 0.0):
+            break
+        keys[best], share = -np.inf, 1.0
+        if row >= 0:
+            label = problem.labels[row, members[best]]
+            if room.left[label] <= 0:
+                continue
+            room.left[label] -= 1
+        elif left < 0:
+            if affordable <= 0.0:
                 break
             share = min(1.0, affordable / costs[members[best]])
             affordable -= share * costs[members[best]]
         total += share * logs[best]
-        keys[best] = -np.inf
         taken += 1
-    return total
-
-
-@njit(inline="always")
-def _bound_by_limits(T: Any, problem: Any, room: Any, size: int, left: int) -> float:
-    """Return the same within each limit alone, the least; ``-inf`` if none fits."""
-    logs, members, least = room.work[0], room.members, np.inf
-    for row in range(len(problem.labels)):
-        labels, total, taken = problem.labels[row], 0.0, 0
-        for position in range(size):
-            item = members[position]
-            logs[position] = np.log(T[item, item] + problem.slack[item])
-        while taken != left:
-            best = 0
-            for position in range(1, size):
-                if logs[position] > logs[best]:
-                    best = position
-            if logs[best] == -np.inf or (left < 0 and logs[best] <= 0.0):
-                break
-            label = labels[members[best]]
-            if room.left[label] > 0:
-                room.left[label] -= 1
-                total += logs[best]
-                taken += 1
-            logs[best] = -np.inf
-        least = min(least, total if taken >= left else -np.inf)
-    return least
+    return total if taken >= left else -np.inf
 
 
 @njit(inline="always")
@@ -322,8 +303,10 @@ def search_nodes(
         if size == 0 or size < left:
             continue
         affordable = problem.budget - spent
-        bound = value + _bound_by_diagonal(T, problem, room, size, left, affordable)
-        bound = min(bound, value + _bound_by_limits(T, problem, room, size, left))
+        bound = np.inf
+        for row in range(-1, len(problem.labels)):
+            gain = _bound_by_diagonal(T, problem, room, size, left, affordable, row)
+            bound = min(bound, value + gain)
         if bound <= best_value + TIE:
             continue
         bound = min(bound, value + _bound_by_spectrum(T, problem, room, size, left))

@@ -67,9 +67,8 @@ class Factored(Representation):
 
             squared = squared_lengths(self.B)
         else:
-            squared = np.einsum(
-                "ij,ij->i", self._float64_rows(_ALL), self._float64_rows(_ALL)
-            )
+            rows = self._float64_rows(_ALL)
+            squared = np.einsum("ij,ij->i", rows, rows)
         if ((squared > _TINY) & (squared < np.inf)).all():
             norms: FloatArray = np.sqrt(squared)
         else:
@@ -147,9 +146,8 @@ class Factored(Representation):
         if share >= _ENOUGH:
             return log_det + scale
         # Products of rows have lost digits that the rows themselves still have.
-        return (
-            log_volume(self.unit_rows(members), np.full(len(members), _FLOOR)) + scale
-        )
+        floor = np.full(len(members), _FLOOR)
+        return log_volume(self.unit_rows(members), floor) + scale
 
     @cached_property
     def _singular_value_decomposition(self) -> tuple[FloatArray, FloatArray]:
@@ -211,9 +209,8 @@ class Factored(Representation):
 
     @property
     def eigenpairs(self) -> tuple[FloatArray, Eigenvectors]:
-        return 2.0 * np.log(self._spectrum[0]), Eigenvectors(
-            self._left_singular_vectors
-        )
+        vectors = Eigenvectors(self._left_singular_vectors)
+        return 2.0 * np.log(self._spectrum[0]), vectors
 
     def condition(self, included: IntArray, rest: IntArray) -> Self:
         """Return the kernel of the rest: rows less their part in the included span."""
