@@ -33,7 +33,6 @@ from variegate.estimator import AllAlikeWarning
 from variegate.learning.examples import Example
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.problem import TrainingProblem
-from variegate.torch.kernel_similarities import weighted_sum
 from variegate.torch.problem import DeviceProblem
 
 N_ITEMS, N_QUALITY, N_SIMILARITY = 10, 8, 16
@@ -131,7 +130,7 @@ def pieces(stack, at):
         stack.build_kernels(at).losses(targets, 1.0)[0].sum().backward()
 
     return {
-        "qualities": partial(weighted_sum, at["theta"], stack.quality),
+        "qualities": partial(torch.matmul, at["theta"], stack.quality),
         "similarity": partial(stack.kernel, at["kernel"]),
         "loss": partial(kernels.losses, targets, 1.0),
         "gradient": gradient,

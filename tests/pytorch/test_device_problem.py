@@ -14,7 +14,6 @@ from variegate.learning.examples import check_examples
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.parameters import InfeasibleError
 from variegate.learning.problem import TrainingProblem
-from variegate.torch.kernel_similarities import weighted_sum
 from variegate.torch.problem import DeviceProblem
 
 CASES = [case for case in KERNELS if case.name != "user"]
@@ -312,22 +311,3 @@ class Louder(vg.Linear):
 def test_kernels_of_the_users_own_without_parameters(kernel, device):
     here, there = both(examples_of([3, 5, 5, 90, 200], eight), kernel, device)
     check_alike(here, there, a_point(here))
-
-
-# Long rows ------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("length", [1, 100, 40_000, 50_001])
-def test_sums_of_long_rows(length, device):
-    rng = np.random.default_rng(0)
-    rows, values = rng.standard_normal((3, length)), rng.standard_normal(length)
-    weights = torch.tensor(
-        rng.standard_normal(3), dtype=torch.float64, device=device, requires_grad=True
-    )
-    total = weighted_sum(weights, torch.from_numpy(rows).to(device))
-    expected = weights.detach().cpu().numpy() @ rows
-    np.testing.assert_allclose(total.detach().cpu(), expected, rtol=1e-12, atol=1e-13)
-    total.backward(torch.from_numpy(values).to(device))
-    np.testing.assert_allclose(
-        weights.grad.cpu(), rows @ values, rtol=1e-12, atol=1e-10
-    )

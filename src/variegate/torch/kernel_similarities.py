@@ -44,9 +44,6 @@ SimilarityOf = Callable[[Tensor], Tensor]
 #: The least weight of a factor, whose root must have a finite slope.
 _SMALLEST_WEIGHT = 1e-30
 
-#: Inner products of long rows are taken piece by piece, so that a GPU has enough to do.
-_PIECE = 16_384
-
 
 def check_kernel(kernel: Kernel) -> None:
     """Refuse a kernel that has no form for a device."""
@@ -129,32 +126,6 @@ def _similarity(kernel: Kernel, batch: ExampleBatch) -> SimilarityOf:
 # Fixed similarities, and sums of them ---------------------------------------------
 
 
-class _RowSum(torch.autograd.Function):
-    """The sum of a few long rows with weights."""
-
-    @staticmethod
-    def forward(ctx: Any, weights: Tensor, rows: Tensor) -> Tensor:
-        ctx.rows = rows
-        return weights @ rows
-
-    @staticmethod
-    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None]:
-        rows, n_pieces = ctx.rows, len(slope) // _PIECE
-        if n_pieces < 2:
-            return rows @ slope, None
-        whole = n_pieces * _PIECE
-        pieces = rows[:, :whole].unflatten(1, (n_pieces, _PIECE)).transpose(0, 1)
-        found = torch.bmm(pieces, slope[:whole].view(n_pieces, _PIECE, 1))
-        total = found.sum(dim=0).squeeze(-1) + rows[:, whole:] @ slope[whole:]
-        return total, None
-
-
-def weighted_sum(weights: Tensor, rows: Tensor) -> Tensor:
-    """Return the sum (M,) of fixed rows (K, M) with weights (K,)."""
-    total: Tensor = _RowSum.apply(weights, rows)
-    return total
-
-
 def _fixed_similarity(kernel: FixedKernel, batch: ExampleBatch) -> SimilarityOf:
     S = _fixed_matrix(kernel, batch)
     _check_finite(S[None], batch)
@@ -176,7 +147,7 @@ def _weighted_similarity(
         out.copy_(matrix)
     _check_finite(S, batch)
     rows = S.flatten(1)
-    return lambda weights: weighted_sum(weights, rows).view(S.shape[1:])
+    return lambda weights: (weights @ rows).view(S.shape[1:])
 
 
 def _check_finite(S: Tensor, batch: ExampleBatch) -> None:

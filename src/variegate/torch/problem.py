@@ -37,7 +37,6 @@ from variegate.torch.kernel_similarities import (
     check_kernel,
     low_rank_form,
     prepare_kernel,
-    weighted_sum,
 )
 from variegate.torch.targets import NOT_DEFINITE, ZERO_PROBABILITY
 
@@ -54,7 +53,7 @@ class Stack:
 
     def build_kernels(self, at: Mapping[str, Tensor]) -> Kernels:
         """Return the kernels at the parts of a point, log-qualities included."""
-        u = weighted_sum(at["theta"], self.quality) + at["intercept"].sum()
+        u = at["theta"] @ self.quality + at["intercept"].sum()
         kernels, mask = self.kernel(at["kernel"]), self.batch.targets.mask
         return replace(kernels, log_quality=u.view(self.batch.shape), mask=mask)
 
