@@ -216,7 +216,7 @@ def plot(record, path):
     axes.set_xscale("log")
     axes.set_xticks(sizes, list(map(str, sizes)))
     axes.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
-    axes.set(xlabel="pages learned from", ylabel="F on new pages")
+    axes.set(xlabel="training pages", ylabel="F on new pages")
     axes.legend(frameon=False, fontsize=9)
     figure.savefig(path, dpi=160)
     print(f"wrote {path}")

@@ -130,14 +130,16 @@ def plot(lines, path):
             linewidth=0, label="six baselines",
         )  # fmt: skip
         axes.plot(sizes, every.max(axis=1), color="#5b6b7b", linewidth=1)
-        axes.plot(sizes, learned, "o-", color="#b3432b", markersize=4, label="learned")
+        axes.plot(
+            sizes, learned, "o-", color="#b3432b", markersize=4, label="Variegate"
+        )
         axes.set_xscale("log")
         axes.set_xticks(sizes, list(map(str, sizes)))
         axes.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
         axes.set_title(name, fontsize=10)
         axes.spines[["top", "right"]].set_visible(False)
     panels.flat[0].legend(frameon=False, fontsize=8, loc="center right")
-    figure.supxlabel("groups learned from", fontsize=9)
+    figure.supxlabel("training groups", fontsize=9)
     figure.supylabel("F on new groups", fontsize=9)
     figure.savefig(path, dpi=160)
     print(f"wrote {path}")
