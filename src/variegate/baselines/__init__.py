@@ -1,6 +1,6 @@
 """Choosing without a determinantal point process that was learned."""
 
 from variegate.baselines.methods import METHODS
-from variegate.baselines.selecting import check_diversity, select
+from variegate.baselines.selecting import select
 
-__all__ = ["METHODS", "check_diversity", "select"]
+__all__ = ["METHODS", "select"]

@@ -15,7 +15,8 @@ import numpy as np
 
 from variegate._typing import FloatArray, IntArray
 from variegate._validation import check_choice, check_count, check_number
-from variegate.baselines import METHODS, check_diversity, select
+from variegate.baselines import METHODS, select
+from variegate.baselines.selecting import check_diversity
 
 RELEVANCES = ("score", "rank")
 _WITHOUT_DIVERSITY = ("top", "max-min", "random")  # methods without diversity
