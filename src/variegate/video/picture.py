@@ -75,15 +75,36 @@ def shrunk(image: AnyArray, longest: float) -> AnyArray:
 
 
 def decoded(data: bytes) -> Picture | None:
-    """Return the picture in the bytes of a file, None where there is none."""
+    """Return the picture in the bytes of a file, None where there is none.
+
+    What is transparent lies on white.
+    """
     array = np.frombuffer(data, dtype=np.uint8)
     try:
         image = cv2.imdecode(array, cv2.IMREAD_COLOR) if array.size else None
+        if image is not None and _may_be_transparent(data):
+            layers = cv2.imdecode(array, cv2.IMREAD_UNCHANGED)
+            image = image if layers is None else _on_white(layers, image)
     except cv2.error:
         image = None
     if image is None:
         return None
     return np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB), dtype=np.uint8)
+
+
+def _may_be_transparent(data: bytes) -> bool:
+    """Return whether a file may have transparent pixels, by its first bytes."""
+    if data.startswith(b"\x89PNG"):
+        return bool(data[25] & 4) or b"tRNS" in data[: data.find(b"IDAT")]
+    return not data.startswith(b"\xff\xd8")  # JPEG
+
+
+def _on_white(layers: AnyArray, image: AnyArray) -> AnyArray:
+    """Return an image on white, where ``layers`` have a fourth that says how opaque."""
+    if layers.ndim != 3 or layers.shape[2] != 4:
+        return image
+    opacity = layers[..., 3:] / np.iinfo(layers.dtype).max
+    return np.asarray((255 - (255.0 - image) * opacity).round().astype(np.uint8))
 
 
 def hue_of_pixels(image: AnyArray) -> AnyArray:
