@@ -70,7 +70,9 @@ class FakeStudio:
         return {
             "omega": omega,
             "chosen": chosen.tolist(),
-            "probability": np.clip(score**2 * share * 3, 0.01, 0.99).round(4).tolist(),
+            "probability": np.clip(score**2 * share * 3, 0.01, 0.99).round(4).tolist()
+            if self.learned_from
+            else None,
         }
 
     def picks(self, group: int) -> list[int]:
@@ -154,12 +156,14 @@ class FakeStudio:
     def why(self, group: int, item: int) -> dict[str, Any]:
         like = next((n for n in self.picks(group) if n != item), None)
         quality = [
-            {"name": "sharpness", "value": 3.2, "part": 0.9},
-            {"name": "ink", "value": 0.31, "part": -0.35},
-            {"name": "centred", "value": 1.0, "part": 0.12},
+            {"name": "sharpness", "value": "3.2", "part": 0.9},
+            {"name": "ink", "value": "31 %", "part": -0.35},
+            {"name": "centred", "value": "yes", "part": 0.12},
         ]
         return {
-            "probability": self.proposal(group)["probability"][item],
+            "probability": self.proposal(group)["probability"][item]
+            if self.learned_from
+            else None,
             "quality": quality if self.learned_from else [],
             "like": None if like is None else {"n": like, "similarity": 0.74},
         }

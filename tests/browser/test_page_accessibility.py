@@ -36,6 +36,10 @@ def test_nothing_is_found_in_dialogs_and_messages(serve, new_page, colours):
     page.keyboard.press("?")
     assert violations(page, with_focus=False) == []
     page.keyboard.press("Escape")
+    page.keyboard.press("z")
+    page.wait_for_selector("#zoom[open]")
+    assert violations(page, with_focus=False) == []
+    page.keyboard.press("Escape")
     page.keyboard.press("g")
     page.wait_for_selector("#group-sheet [aria-current]")
     assert violations(page, with_focus=False) == []

@@ -334,7 +334,7 @@ async function fetchProbability(omega) {
     const path = `/api/groups/${number}/proposal${at}`;
     const proposal = await get(path, { signal: probing.signal });
     if (number !== studio.shown || studio.preview?.asked !== omega) return;
-    studio.probability = proposal.probability;
+    studio.probability = proposal.probability ?? []; // nothing is learned yet
     list.paint();
   } catch (error) {
     complain(error);
@@ -383,11 +383,12 @@ const list = {
     const pictures = items.filter((item) => item.image).length;
     const wordy = items.some((item) => item.text || item.fields.length > 3);
     this.layout = pictures > items.length / 2 && !wordy ? "tile" : "row";
+    $("sizes").hidden = !pictures;
     const tabular = studio.state.kind === "table" && this.layout === "row";
     $("items").classList.toggle("prose", studio.state.kind === "documents");
     this.tabular = tabular;
     this.pictured = pictures > 0;
-    this.columns = tabular ? columnsOf(items) : [];
+    this.allColumns = tabular ? columnsOf(items) : [];
     this.heights = [];
     $("items").scrollTop = 0;
     this.arrange();
@@ -402,21 +403,27 @@ const list = {
     const right = Math.max(8, margin - (box.offsetWidth - box.clientWidth));
     $("sheet").style.marginRight = `${right}px`;
     this.width = box.clientWidth - margin - right;
-    const asTable = this.tabular && this.width > 560 && this.columns.length > 0;
+    const asTable = this.tabular && this.width > 560 && this.allColumns.length > 0;
     box.classList.toggle("table", asTable);
-    showColumns(asTable ? this.columns : [], this.pictured);
+    box.style.setProperty("--thumb", `${size.thumb}px`);
+    $("columns").style.setProperty("--thumb", `${size.thumb}px`);
+    showColumns(asTable ? this.allColumns : [], this.pictured);
     if (this.layout === "tile") {
       this.gap = this.width < 500 ? 12 : 16;
       this.shape = studio.state.kind === "video" ? 9 / 16 : 1;
-      this.across = tilesAcross(n, this.width, box.clientHeight, this.shape, this.gap);
+      const usual = tilesAcross(n, this.width, box.clientHeight, this.shape, this.gap);
+      this.across = clamp(usual - size.steps, 1, Math.max(usual, Math.floor(this.width / 90)));
       this.tile = Math.floor((this.width - (this.across - 1) * this.gap) / this.across);
-      const height = Math.round((this.tile - 13) * this.shape) + 6 + 50;
+      const isLong = studio.items.some((item) => 7 * item.title.length > this.tile - 18);
+      const height = Math.round((this.tile - 13) * this.shape) + (isLong ? TILE_WORDS : TILE_WORDS - 17);
+      box.classList.toggle("short-titles", !isLong);
+      box.classList.toggle("slim", this.tile < 130);
       this.heights = new Array(Math.ceil(n / this.across)).fill(height);
     } else {
       this.across = 1;
       this.gap = 12;
       if (this.heights.length !== n) {
-        this.heights = new Array(n).fill(this.pictured ? 96 : asTable ? 48 : 72);
+        this.heights = new Array(n).fill(this.pictured ? size.thumb + 24 : asTable ? 48 : 72);
       }
     }
     this.sum();
@@ -527,6 +534,9 @@ const list = {
   },
 };
 
+/** Pixels of a tile beside its picture: two lines of its title, and marks. */
+const TILE_WORDS = 72;
+
 /** How many tiles stand side by side: all in sight if they are not too small for it. */
 function tilesAcross(n, width, height, shape, gap) {
   const count = (least) => Math.max(2, Math.floor((width + gap) / (least + gap)));
@@ -536,7 +546,7 @@ function tilesAcross(n, width, height, shape, gap) {
   for (let across = Math.min(4, usual); across <= most; across++) {
     const tile = (width - (across - 1) * gap) / across;
     const lines = Math.ceil(n / across);
-    if (lines * (tile * shape + 56 + gap) <= height + gap) return across;
+    if (lines * (tile * shape + TILE_WORDS - 13 + gap) <= height + gap) return across;
   }
   return usual;
 }
@@ -556,11 +566,11 @@ function itemNode(n) {
   if (item.fields.length) words.append(" ", fieldsNode(item));
   const mark = make("span", { className: "mark" }, "proposed");
   const chance = make("span", { className: "chance", "aria-hidden": "true" });
-  const foot = make("div", { className: "foot" }, mark);
-  (list.layout === "tile" ? words : foot).append(chance);
+  const foot = make("div", { className: "foot" }, mark, chance);
   const badge = make("span", { className: "badge", "aria-hidden": "true" }, "✓\ufe0e");
   const why = make("span", { className: "ask", "aria-hidden": "true" }, "why?");
   const picture = item.image ? [pictureNode(n)] : [];
+  node.title = list.layout === "tile" ? item.title : "";
   if (list.layout === "tile") {
     node.style.width = `${list.tile}px`;
     node.append(...picture, words, foot, badge, why);
@@ -576,7 +586,7 @@ function fieldsNode(item) {
   const asTable = $("items").classList.contains("table");
   const values = new Map(item.fields);
   const names = asTable ? list.columns.map((column) => column.name) : [...values.keys()];
-  for (const name of names.slice(0, asTable ? 9 : 6)) {
+  for (const name of names) {
     if (!asTable && !values.get(name)) continue;
     const number = asTable && list.columns.find((column) => column.name === name).number;
     fields.append(
@@ -606,7 +616,7 @@ function showColumns(columns, pictured) {
   if (!columns.length) return;
   const text = studio.items.some((item) => item.text);
   $("items").classList.toggle("wordless", !text);
-  const room = list.width - 200 - (pictured ? 90 : 0) - (text ? 200 : 0) - 110;
+  const room = list.width - 200 - (pictured ? size.thumb + 18 : 0) - (text ? 200 : 0) - 110;
   let used = 0;
   list.columns = columns.filter((column) => (used += column.number ? 84 : 126) <= room);
   const widths = ["minmax(6rem, 1.2fr)", ...(text ? ["minmax(8rem, 3fr)"] : []),
@@ -614,7 +624,9 @@ function showColumns(columns, pictured) {
   for (const place of [head, $("items")]) {
     place.style.setProperty("--columns", widths.join(" "));
   }
-  head.replaceChildren(make("div", {},
+  const hidden = columns.slice(list.columns.length).map((column) => column.name);
+  head.replaceChildren(make("span", { className: "more", title: hidden.join(", ") },
+    hidden.length ? `+${hidden.length} in Why` : ""), make("div", {},
     make("span", {}, ""),
     ...(text ? [make("span", {}, "")] : []),
     ...list.columns.map(({ name, number }) =>
@@ -625,17 +637,18 @@ function showColumns(columns, pictured) {
 /** The address of a thumbnail, for few different widths so that they can be kept. */
 function pictureOf(n, width) {
   const wanted = width * Math.min(2, devicePixelRatio || 1);
-  const size = [96, 160, 240, 320, 480, 640].find((known) => known >= wanted) ?? 640;
-  return `/image/${studio.shown}/${n}?width=${size}`;
+  const known = [96, 160, 240, 320, 480, 640, 960, 1280, 2048];
+  return `/image/${studio.shown}/${n}?width=${known.find((one) => one >= wanted) ?? 2048}`;
 }
 
 function pictureNode(n) {
   const image = make("img", { alt: "", decoding: "async", loading: "lazy", draggable: false });
-  const box = make("div", { className: "picture" }, image);
+  const zoom = make("span", { className: "zoom", "aria-hidden": "true" }, "⤢");
+  const box = make("div", { className: "picture" }, image, zoom);
   if (list.layout === "tile") box.style.height = `${Math.round((list.tile - 13) * list.shape)}px`;
   image.onload = () => image.classList.toggle("pixels", image.naturalWidth <= 48);
   image.onerror = () => box.classList.add("broken");
-  image.src = pictureOf(n, list.layout === "tile" ? list.tile : 72);
+  image.src = pictureOf(n, list.layout === "tile" ? list.tile : size.thumb);
   return box;
 }
 
@@ -644,6 +657,7 @@ function activate(n, reach = true) {
   if (reach) list.reach(studio.active);
   else list.paint();
   whySoon();
+  showZoom();
   if (!$("map").hidden) showMap();
 }
 
@@ -653,8 +667,67 @@ $("sheet").addEventListener("click", (event) => {
   if (!node) return;
   const n = Number(node.dataset.n);
   activate(n, false);
-  if (event.target.closest(".ask") && getComputedStyle(event.target).opacity > 0) openPanel("why");
+  if (event.target.closest(".zoom")) openZoom();
+  else if (event.target.closest(".ask") && getComputedStyle(event.target).opacity > 0) openPanel("why");
   else if (!held) toggle(n);
+});
+
+// The size of pictures: tiles fewer side by side than usual, or larger pictures of rows.
+const size = {
+  steps: 0,
+  get thumb() {
+    return Math.round(72 * 1.5 ** clamp(this.steps, -1, 4));
+  },
+  change(by) {
+    const before = list.across;
+    this.steps = clamp(this.steps + by, -4, 8);
+    remembered.write("size", this.steps);
+    list.heights = [];
+    list.arrange();
+    // Beyond the largest and the smallest, steps would count for nothing.
+    if (list.layout === "tile" && list.across === before) this.steps -= by;
+    list.reach(studio.active);
+  },
+};
+$("smaller").addEventListener("click", () => size.change(-1));
+$("larger").addEventListener("click", () => size.change(1));
+
+// The picture of the active item, as large as the page.
+function openZoom() {
+  if (!studio.items[studio.active]?.image) return;
+  if (!$("zoom").open) $("zoom").showModal();
+  showZoom();
+}
+
+function showZoom() {
+  const item = studio.items[studio.active];
+  if (!$("zoom").open || !item) return;
+  const picture = $("zoom-picture");
+  picture.onload = () => picture.classList.toggle("pixels", picture.naturalWidth <= 48);
+  if (item.image) picture.src = pictureOf(studio.active, Math.max(innerWidth, innerHeight));
+  else picture.removeAttribute("src");
+  picture.alt = item.title;
+  $("zoom-title").textContent = item.title;
+  $("zoom-text").textContent = item.text ?? "";
+  $("zoom-fields").textContent = item.fields.map(([name, value]) => `${name} ${value}`).join(" · ");
+  const isChosen = chosen().has(studio.active);
+  $("zoom-pick").setAttribute("aria-pressed", String(isChosen));
+  $("zoom-pick").textContent = isChosen ? "✓\ufe0e Chosen" : "Choose";
+  $("zoom-before").disabled = studio.active <= 0;
+  $("zoom-after").disabled = studio.active >= studio.items.length - 1;
+}
+
+$("zoom-before").addEventListener("click", () => activate(studio.active - 1));
+$("zoom-after").addEventListener("click", () => activate(studio.active + 1));
+$("zoom-pick").addEventListener("click", () => toggle(studio.active));
+$("zoom-picture").addEventListener("click", () => $("zoom").close());
+$("zoom").addEventListener("keydown", (event) => {
+  const by = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
+  if (by) activate(studio.active + by);
+  else if (event.key === " " && !event.target.closest("button")) toggle(studio.active);
+  else if (event.key === "z") $("zoom").close();
+  else return;
+  event.preventDefault();
 });
 
 // Holding a finger on an item asks why.
@@ -707,6 +780,7 @@ function showState() {
     $("changes").replaceChildren(unlike ? `${unlike} changed` : "as proposed",
       make("span", { className: "wide-only" }, unlike ? " from the proposal" : ""));
     list.paint();
+    showZoom();
     if (!$("map").hidden) showMap();
   }
   const ending = queue.some((job) => job.path === "/api/done");
@@ -982,23 +1056,26 @@ async function showWhy() {
 function drawWhy(item, n, why) {
   const parts = [];
   if (item.image) {
-    const image = make("img", { className: "shown", alt: "" });
+    const image = make("img", { alt: "" });
     image.onload = () => image.classList.toggle("pixels", image.naturalWidth <= 48);
     image.src = pictureOf(n, 320);
-    parts.push(image);
+    parts.push(make("button", { type: "button", className: "plain shown", onclick: openZoom,
+      "aria-label": "Enlarge the picture" }, image));
   }
   if (item.text) parts.push(make("p", { className: "whole", dir: "auto" }, item.text));
-  const meter = make("i");
-  meter.style.width = `${100 * clamp(why.probability, 0, 1)}%`;
-  parts.push(
-    make("p", { className: "chance-line" }, make("b", {}, percent(why.probability)),
-      make("span", { className: "note" }, "probability of being chosen")),
-    make("div", { className: "meter", "aria-hidden": "true" }, meter),
-  );
+  if (known(why.probability)) {
+    const meter = make("i");
+    meter.style.width = `${100 * clamp(why.probability, 0, 1)}%`;
+    parts.push(
+      make("p", { className: "chance-line" }, make("b", {}, percent(why.probability)),
+        make("span", { className: "note" }, "probability of being chosen")),
+      make("div", { className: "meter", "aria-hidden": "true" }, meter),
+    );
+  }
   if (why.like) parts.push(...likeNode(why.like));
   parts.push(make("h3", {}, "Parts of its quality"));
   parts.push(why.quality.length ? barsOf(why.quality.map((part) => ({
-    name: part.name, value: part.part, note: known(part.value) ? brief(part.value) : "",
+    name: part.name, value: part.part, note: part.value,
   }))) : make("p", { className: "note" }, "Nothing is learned yet: all items have equal quality."));
   if (item.fields.length) {
     parts.push(make("h3", {}, "All fields"));
@@ -1407,6 +1484,7 @@ $("theme").addEventListener("click", () => {
 darkSystem.addEventListener("change", showTheme);
 showTheme();
 
+size.steps = clamp(Number(remembered.read("size")) || 0, -4, 8);
 $("letters").checked = remembered.read("letters") !== "off";
 $("letters").addEventListener("change", () =>
   remembered.write("letters", $("letters").checked ? "on" : "off"));
@@ -1439,7 +1517,7 @@ $("items").addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
-const LETTERS = { u: undo, "?": openHelp, g: openGroups, "[": () => turn(-1), "]": () => turn(1) };
+const LETTERS = { u: undo, z: openZoom, "?": openHelp, g: openGroups, "[": () => turn(-1), "]": () => turn(1) };
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
