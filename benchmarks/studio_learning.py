@@ -26,11 +26,11 @@ from sklearn.datasets import load_digits
 
 import variegate as vg
 from variegate import metrics
+from variegate.material.base import Item
+from variegate.material.opening import open_material
 from variegate.studio.choices import untrained_choice, usual_size
 from variegate.studio.group_learner import GroupLearner, LearningResult
 from variegate.studio.kernel_candidates import candidates_for, fit_model, over_omega
-from variegate.studio.material.base import Item
-from variegate.studio.material.table_sources import image_material
 from variegate.studio.proposals import Proposer
 from variegate.studio.teacher import Teacher
 
@@ -81,7 +81,7 @@ def session(seed, order, n_groups=30):
     """Return rows of (groups seen, F of this page, F on new pages, untrained F)."""
     with tempfile.TemporaryDirectory() as folder:
         person = Person(seed, Path(folder))
-        material = image_material(Path(folder))
+        material = open_material(folder)
         sets = [material.ground_set(page) for page in range(N_PAGES)]
         # Pages that are never picked from; those before may be.
         new = range(N_SHOWN, N_PAGES)

@@ -7,6 +7,7 @@ something to see.
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -45,6 +46,7 @@ def main(into: Path) -> None:
                     if size == "wide" and colours == "light":
                         _panels(page, into)
                     page.close()
+            _contact_sheet(browser, address, folder, into)
 
 
 def _open(browser: Any, address: str, view: dict[str, int], colours: str) -> Any:
@@ -61,6 +63,27 @@ def _panels(page: Any, into: Path) -> None:
         page.click(f"#tab-{name}")
         _shoot(page, into / f"studio-{name}.png")
     page.click("#tab-why")
+    page.focus("#items")
+    page.keyboard.press("z")
+    _shoot(page, into / "studio-zoom.png")
+    page.keyboard.press("Escape")
+
+
+def _contact_sheet(browser: Any, address: str, folder: Path, into: Path) -> None:
+    """Choose from new pictures by the model of the studio."""
+    page = _open(browser, address, WIDE, "light")
+    text = page.evaluate("fetch('/export/model.json').then(answer => answer.text())")
+    page.close()
+    (folder / "model.json").write_text(text)
+    write_digits(folder / "new", 1, seed=1)
+    sheet = folder / "chosen.html"
+    command = [sys.executable, "-m", "variegate", "select", folder / "new"]
+    command += ["--model", folder / "model.json", "-o", folder / "chosen.csv"]
+    subprocess.run([*map(str, command), "--html", str(sheet)], check=True)
+    page = browser.new_page(viewport=WIDE)
+    page.goto(sheet.as_uri())
+    _shoot(page, into / "studio-contact-sheet.png")
+    page.close()
 
 
 def _shoot(page: Any, path: Path) -> None:

@@ -598,7 +598,6 @@ def test_vectors_that_became_numbers(refused):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (str(SUMMARIZER), "holds a Summarizer, which is not about tables"),
         ("plain.json", "plain.json holds a LargeMarginDPP, which is not about tables"),
         ("cut.json", "cut.json is not a variegate model, or is damaged"),
         ("odd.json", 'odd.json: "encoding.quality[0].scale'),
@@ -612,6 +611,13 @@ def test_models_that_cannot_be_used(refused, model, message):
         ["evaluate", "train.parquet", "--model", model],
     ):
         assert refused(command, message)
+
+
+def test_the_model_of_a_summarizer(refused):
+    given = ["train.parquet", "--model", str(SUMMARIZER)]
+    why = "train.parquet holds a table, but the model was learned from documents"
+    assert refused(["select", *given, "-o", "out.csv"], why)
+    assert refused(["evaluate", *given], "holds a Summarizer, which is not about table")
 
 
 def test_omegas_that_were_not_learned(refused):

@@ -222,7 +222,7 @@ estimator baselines datasets
 tuning
 application
 text video tables
-torch dask
+torch dask material
 integrations studio
 cli
 __main__

@@ -3,7 +3,7 @@
 import numpy as np
 
 import variegate as vg
-from variegate.studio.material.base import Item
+from variegate.material.base import Item
 
 N_KINDS = 4
 
@@ -47,6 +47,14 @@ class MadeMaterial:
     def ground_set(self, group):
         """Return the features of a group."""
         return self.sets[group]
+
+    def limits(self, group):
+        """Return no limits."""
+        return {}
+
+    def values(self, group, item):
+        """Return the numbers as text."""
+        return [f"{value:.3f}" for value in self.sets[group].quality[item]]
 
     def items(self, group):
         """Return names."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from variegate.material.base import Item, MaterialError
 from variegate.studio.app import studio_app
 from variegate.studio.group_learner import LearningResult
-from variegate.studio.material.base import Item, MaterialError
 from variegate.studio.proposals import Proposal
 from variegate.studio.security import Access
 from variegate.studio.session import Session

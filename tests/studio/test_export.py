@@ -2,7 +2,6 @@
 
 import io
 import json
-import pickle
 import shlex
 
 import numpy as np
@@ -13,11 +12,10 @@ from click.testing import CliRunner
 
 import variegate as vg
 from films import write_film
-from variegate._processes import ProcessCalls
 from variegate.cli.app import app
-from variegate.studio.export import EXPORTS, Exporter
-from variegate.studio.material.base import MaterialError
-from variegate.studio.material.opening import open_material
+from variegate.material.base import MaterialError
+from variegate.material.opening import open_material
+from variegate.studio.export import export_file
 from variegate.tables import TableSelector, make_table
 from variegate.text import Summarizer
 from variegate.text.readers import read_clusters
@@ -34,8 +32,8 @@ COLUMNS = {
 }
 
 
-def export(name, material, picks):
-    return Exporter(material).export(name, picks)
+def export(name, material, picks, learned=None, omega=1.0):
+    return export_file(name, material, picks, learned, omega)
 
 
 @pytest.fixture(scope="module")
@@ -89,30 +87,47 @@ def test_every_format_holds_the_same(material, picks):
     assert np.allclose(vectors, expected)
 
 
-def run(command, monkeypatch, folder):
-    """Run the commands of a file where it lies."""
+def commands(text):
+    """Return the words of each command of a file."""
+    lines = text.replace("\\\n", " ").splitlines()
+    return [shlex.split(line) for line in lines if not line.startswith("#")]
+
+
+def run(words, folder, monkeypatch):
+    """Run a command where its files lie."""
     monkeypatch.chdir(folder)
-    for line in command.replace("\\\n", " ").splitlines():
-        program, *arguments = shlex.split(line)
-        assert program == "variegate"
-        result = CliRunner().invoke(app, arguments)
-        assert result.exit_code == 0, result.output
+    result = CliRunner().invoke(app, words[1:])
+    assert result.exit_code == 0, result.output
 
 
-def test_the_commands_learn_the_same_model(material, picks, tmp_path, monkeypatch):
+def test_the_command_learns_from_the_picks(material, picks, tmp_path, monkeypatch):
     folder = tmp_path / "out"
     folder.mkdir()
-    for name in ("picks.parquet", "model.json"):
-        (folder / name).write_bytes(export(name, material, picks))
-    command = export("command.txt", material, picks).decode()
-    command = command.replace("model.json", "again.json")
-    run(command, monkeypatch, folder)
-    one, other = vg.load(folder / "model.json"), vg.load(folder / "again.json")
-    assert isinstance(one, TableSelector)
-    assert one.weights_ == pytest.approx(other.weights_)
-    chosen = parquet.read_table(folder / "chosen.parquet")
-    source = tmp_path / "items.parquet"
-    assert chosen.num_rows == int(one.predict(source).sum())
+    (folder / "picks.parquet").write_bytes(export("picks.parquet", material, picks))
+    _, fit = commands(export("command.txt", material, picks).decode())
+    run(fit, folder, monkeypatch)
+    found = vg.load(folder / "fitted.json")
+    roles = {name: COLUMNS[name] for name in ("group", "item", "quality", "similarity")}
+    expected = TableSelector(
+        **roles, categorical="kind", label="picked", missing="mean", empty_groups="keep"
+    ).fit(folder / "picks.parquet")
+    assert found.weights_ == pytest.approx(expected.weights_)
+
+
+def test_the_command_chooses_as_the_page_does(material, picks):
+    select, _ = commands(export("command.txt", material, picks).decode())
+    assert select == [
+        "variegate",
+        "select",
+        "NEW.csv",
+        "--model",
+        "model.json",
+        "-o",
+        "chosen.csv",
+    ]
+    material.limit(2, "kind")
+    select, _ = commands(export("command.txt", material, picks, omega=4.0).decode())
+    assert select[7:] == ["--at-most", "2", "--per", "kind", "--omega", "4"]
 
 
 def test_names_are_quoted_in_commands(tmp_path):
@@ -125,9 +140,8 @@ def test_names_are_quoted_in_commands(tmp_path):
     given = {"group": "query", "label": "chosen", "quality": ["$(rm -rf .)"]}
     material = open_material(path, columns=given)
     command = export("command.txt", material, {0: np.array([1])}).decode()
-    words = shlex.split(command.replace("\\\n", " "))
+    _, words = commands(command)
     assert words[words.index("--quality") + 1] == "$(rm -rf .)"
-    assert str(path) in words
 
 
 def test_the_report_is_a_page_without_anything_from_outside(material, picks):
@@ -137,17 +151,11 @@ def test_the_report_is_a_page_without_anything_from_outside(material, picks):
     assert "http" not in page.replace("http://www.w3.org", "")
 
 
-@pytest.mark.faults
-def test_a_model_learned_in_another_process_is_the_same(material, picks):
-    exporter = Exporter(material, ProcessCalls().call)
-    for name in ("model.json", "report.html"):
-        here = Exporter(material).export(name, picks)
-        assert exporter.export(name, picks) == here
-
-
 def test_nothing_done_and_unknown_files_are_refused(material, picks):
     with pytest.raises(MaterialError, match="no group is done yet"):
         export("picks.csv", material, {})
+    with pytest.raises(MaterialError, match="nothing is learned yet: export the model"):
+        export("model.json", material, picks)
     with pytest.raises(MaterialError, match=r"there is no picks\.zip; there are picks"):
         export("picks.zip", material, picks)
 
@@ -174,36 +182,29 @@ def test_picked_sentences_are_summaries_to_learn_from(documents, tmp_path, monke
     picks = {0: np.array([0, 3]), 2: np.array([1]), 1: np.zeros(0, dtype=np.intp)}
     folder = tmp_path / "out"
     folder.mkdir()
-    for name in EXPORTS:
+    for name in ("picks.jsonl", "picks.parquet", "report.html", "command.txt"):
         (folder / name).write_bytes(export(name, documents, picks))
     clusters = read_clusters(folder / "picks.jsonl")
     assert [cluster.id for cluster in clusters] == ["0.txt", "2.txt"]
     assert clusters[0].references == (
         "Rain fell in Oslo today.\nThe river rose by half a metre in the night.",
     )
-    command = (folder / "command.txt").read_text().replace("model.json", "again.json")
-    run(command, monkeypatch, folder)
-    one, other = vg.load(folder / "model.json"), vg.load(folder / "again.json")
-    assert isinstance(one, Summarizer)
-    for a, b in zip(one.models_, other.models_, strict=True):
-        assert np.allclose(a.theta_, b.theta_)
+    _, fit = commands((folder / "command.txt").read_text())
+    run(fit, folder, monkeypatch)
+    assert isinstance(vg.load(folder / "summarizer.json"), Summarizer)
     page = (folder / "report.html").read_text()
     assert "Rain fell in Oslo today." in page
     assert "<b>puddles" not in page
     rows = parquet.read_table(folder / "picks.parquet").to_pylist()
     assert sum(row["picked"] for row in rows) == 3
     assert len(rows) == sum(documents.sizes)
-
-
-@pytest.mark.faults
-def test_a_summarizer_can_be_learned_in_another_process(documents):
-    learner = pickle.loads(pickle.dumps(documents.learner({0: np.array([0, 3])})))
-    assert isinstance(learner(), Summarizer)
-
-
-def test_a_summarizer_needs_a_pick(documents):
-    with pytest.raises(MaterialError, match="nothing was picked yet"):
-        export("model.json", documents, {0: np.zeros(0, dtype=np.intp)})
+    assert rows[0] == {
+        "group": "0.txt",
+        "file": "0.txt",
+        "sentence": 1,
+        "text": "Rain fell in Oslo today.",
+        "picked": 1,
+    }
 
 
 # Videos -------------------------------------------------------------------------------
@@ -225,15 +226,12 @@ def test_picked_frames_are_times_to_learn_from(film, tmp_path, monkeypatch):
     picks = {0: np.array([0, 2])}
     folder = tmp_path / "out"
     folder.mkdir()
-    for name in ("picks.csv", "model.json", "command.txt"):
+    for name in ("picks.csv", "command.txt"):
         (folder / name).write_bytes(export(name, material, picks))
     (video,) = read_picks(folder / "picks.csv", film.parent)
     rows = material.picks_table(picks).to_pylist()
     times = [row["time"] for row in rows if row["picked"]]
     assert list(video.users[0]) == pytest.approx(times)
-    model = vg.load(folder / "model.json")
-    assert isinstance(model, KeyframePicker)
-    learner = pickle.loads(pickle.dumps(material.learner(picks)))
-    assert learner().models_[0].theta_ == pytest.approx(model.models_[0].theta_)
-    assert model.training_["n_users"] == 1
-    assert "fit-keyframes" in (folder / "command.txt").read_text()
+    _, fit = commands((folder / "command.txt").read_text())
+    run(fit, folder, monkeypatch)
+    assert isinstance(vg.load(folder / "keyframes.json"), KeyframePicker)

@@ -20,12 +20,21 @@ def made(seed, n_items, rank):
 
 
 @settings(max_examples=60)
-@given(st.integers(0, 10**6), st.integers(1, 30), st.sampled_from([2, 5, 40]), OMEGAS)
-def test_a_cut_is_what_is_decoded_at_that_omega(seed, n_items, rank, logs):
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 30),
+    st.sampled_from([2, 5, 40]),
+    st.sampled_from([None, 1, 2]),
+    OMEGAS,
+)
+def test_a_cut_is_what_is_decoded_at_that_omega(seed, n_items, rank, at_most, logs):
     S, u = made(seed, n_items, rank)
-    order = GreedyOrder(vg.LEnsemble.from_quality(S, u))
+    labels = np.random.default_rng(seed).integers(3, size=n_items)
+    limits = {} if at_most is None else {"at_most": at_most, "per": labels}
+    order = GreedyOrder(vg.LEnsemble.from_quality(S, u), **limits)
     for log_omega in logs:  # up and down, as a slider goes
-        direct = vg.LEnsemble.from_quality(S, u + 0.5 * log_omega).decode("greedy")
+        ensemble = vg.LEnsemble.from_quality(S, u + 0.5 * log_omega)
+        direct = ensemble.decode("greedy", **limits)
         found = order.chosen(float(np.exp(log_omega)))
         assert found.tolist() == direct.indices.tolist()
 

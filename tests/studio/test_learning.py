@@ -129,21 +129,21 @@ def ignore():
 
 def test_no_group_is_judged_by_what_has_seen_it(made, candidates, monkeypatch):
     seen, judged = [], []
-    choose = judging._choose
+    choose = Judge._choose
 
     def fit(candidate, examples):
         model = fit_model(candidate, examples)
         seen.append((model, {id(ground_set) for ground_set, _ in examples}))
         return model
 
-    def watch(model, ground_set):
+    def watch(judge, model, ground_set, group):
         for one, learned_from in seen:
             if one is model:
                 judged.append(id(ground_set) in learned_from)
-        return choose(model, ground_set)
+        return choose(judge, model, ground_set, group)
 
     monkeypatch.setattr(judging, "fit_model", fit)
-    monkeypatch.setattr(judging, "_choose", watch)
+    monkeypatch.setattr(Judge, "_choose", watch)
     monkeypatch.setattr(judging, "over_omega", lambda model: _Same(model))
     judge = Judge(candidates["4 kinds"])
     for n in (1, 2, 3, 5, 9):
@@ -198,6 +198,15 @@ def test_the_path_is_the_mean_over_groups_by_what_has_not_seen_them(made, candid
     assert middle.size == pytest.approx(np.mean([len(c) for c in chosen.values()]))
     sizes = [point.size for point in path]
     assert sizes == sorted(sizes)
+
+
+def test_held_out_choices_keep_to_the_limits(made, candidates):
+    done = {g: made[g] for g in range(6)}
+    limits = {g: {"at_most": 1, "per": np.arange(12) % 2} for g in range(6)}
+    judge = Judge(candidates["4 kinds"], limits)
+    judge.learn(done, ignore)
+    assert judge.path(done, ignore)[-1].size == 2.0
+    assert max(point.size for point in judge.path(done, ignore)) == 2.0
 
 
 def test_a_curve_that_was_lost_is_learned_again(made, candidates):

@@ -11,9 +11,9 @@ import pytest
 
 import variegate as vg
 from films import write_film
-from variegate.studio.material.base import MaterialError
-from variegate.studio.material.opening import open_material
-from variegate.studio.material.pictures import PICTURE_NAMES, describe_picture
+from variegate.material.base import MaterialError
+from variegate.material.opening import open_material
+from variegate.material.pictures import PICTURE_NAMES, describe_picture
 from variegate.tables import TableSelector, make_table
 
 COLUMNS = {
@@ -71,15 +71,37 @@ def vg_table(table):
     return as_table(table)
 
 
-def test_rows_are_shown_with_all_but_vectors(tables):
-    items = open_material(tables, columns=COLUMNS).items(0)
+SHOWN = [
+    ({"group": "query", "label": "chosen", "item": "item"}, (),
+     ["score", "freshness", "popularity", "kind", "tokens"]),
+    (COLUMNS, (), ["score", "freshness"]),
+    (COLUMNS | {"similarity": "tokens"}, (), ["score", "freshness", "tokens"]),
+    (COLUMNS | {"categorical": "kind"}, (), ["score", "freshness", "kind"]),
+    (COLUMNS, ("tokens", "kind"), ["tokens", "kind"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("columns", "show", "expected"), SHOWN)
+def test_the_columns_shown_are_those_that_are_named(tables, columns, show, expected):
+    items = open_material(tables, columns=columns, show=show).items(0)
     first = items[0]
     assert first.title == "i01"
-    assert [name for name, _ in first.fields] == [
-        "score", "freshness", "popularity", "kind", "tokens",
-    ]  # fmt: skip
+    assert [name for name, _ in first.fields] == expected
     assert not first.has_image
     assert len({item.title for item in items}) == len(items)
+
+
+def test_running_text_is_shown_where_it_is_named(tmp_path):
+    path = tmp_path / "films.csv"
+    lines = [f"{n},film {n},2001-02-0{n},{'A long story. ' * 9}" for n in range(1, 6)]
+    path.write_text("\n".join(["stars,name,day,story", *lines]) + "\n")
+    for given in ({"show": ["story"]}, {}):
+        (first, *_) = open_material(path, **given).items(0)
+        assert (first.title, first.text) == ("film 1", "A long story. " * 9)
+    (first, *_) = open_material(path, columns={"quality": ["stars"]}).items(0)
+    assert (first.text, first.fields) == (None, (("stars", "1"),))
+    with pytest.raises(ValueError, match=r"'storey'.*did you mean 'story'"):
+        open_material(path, show=["storey"])
 
 
 def test_the_label_is_no_feature_and_is_not_shown(tables):
@@ -119,6 +141,61 @@ def test_empty_cells_count_as_the_mean(tmp_path):
     assert material.ground_set(0).quality[1, 0] == 0.0
 
 
+def test_empty_cells_are_counted_in_a_note(tmp_path):
+    path = tmp_path / "some.csv"
+    path.write_text('g,x,k,v\na,1,red,"[1, 0]"\na,,,\na,3,red,"[0, 1]"\nb,2,,\n')
+    columns = {"group": "g", "quality": ["x"], "categorical": ["k"], "similarity": "v"}
+    material = open_material(path, columns=columns)
+    assert material.notes == [
+        "empty cells count as the mean of their column: 1 of 'x', 2 of 'k', 2 of 'v' "
+        "(of 4 rows); --missing says otherwise"
+    ]
+    # The mean direction of the vectors, in place of those that are empty.
+    assert np.allclose(material.ground_set(0).similarity[1], np.sqrt([0.5, 0.5]))
+    assert material.values(0, 1)[0] == "empty"
+    indicated = open_material(path, columns=columns | {"missing": "indicator"})
+    assert "x is missing" in indicated.feature_names
+    assert not indicated.notes
+    with pytest.raises(ValueError, match="column 'x' has no value in row 2"):
+        open_material(path, columns=columns | {"missing": "error"})
+
+
+def test_empty_vectors_of_a_typed_table_are_the_mean(tmp_path):
+    vectors = [[2.0, 0.0], None, [0.0, 2.0], None]
+    made = pa.table({"g": list("aabb"), "x": np.arange(4.0), "v": vectors})
+    parquet.write_table(made, tmp_path / "t.parquet")
+    material = open_material(tmp_path / "t.parquet", columns={"group": "g"})
+    assert np.allclose(material.ground_set(1).similarity[1], np.sqrt([0.5, 0.5]))
+    assert "2 of 'v' (of 4 rows)" in material.notes[0]
+
+
+def test_values_are_those_of_the_table(tmp_path):
+    path = tmp_path / "films.csv"
+    path.write_text(
+        "g,votes,stars,kind,day\n"
+        "a,1234567,3.25,drama,2020-01-01\n"
+        "a,12,,comedy,2020-01-11\n"
+    )
+    columns = {"group": "g", "quality": ["votes", "stars", "age:day"]}
+    columns = columns | {"categorical": ["kind"], "missing": "indicator"}
+    material = open_material(path, columns=columns)
+    found = [
+        dict(zip(material.feature_names, material.values(0, n), strict=True))
+        for n in range(2)
+    ]
+    assert found[0] == {
+        "votes": "1234567",
+        "stars": "3.25",
+        "stars is missing": "no",
+        "age:day": "10 days",
+        "kind = comedy": "no",
+        "kind = drama": "yes",
+    }
+    assert found[1]["stars is missing"] == "yes"
+    assert found[1]["stars"] == "empty"
+    assert found[1]["age:day"] == "0 days"
+
+
 def test_the_fingerprint_is_of_the_data(table, tables, tmp_path):
     one = open_material(tables, columns=COLUMNS).fingerprint
     assert open_material(tables, columns=COLUMNS).fingerprint == one
@@ -132,7 +209,7 @@ def test_the_fingerprint_is_of_the_data(table, tables, tmp_path):
 def test_a_model_proposes_before_the_first_pick(tables, table, tmp_path):
     selector = TableSelector(**COLUMNS, kernel="linear", omega=[0.5, 2.0]).fit(table)
     selector.save(tmp_path / "model.json")
-    material = open_material(tables, model=tmp_path / "model.json")
+    material = open_material(tables, model=vg.load(tmp_path / "model.json"))
     assert material.prior.omegas == (0.5, 2.0)
     from variegate.studio.proposals import Proposer
 
@@ -146,10 +223,9 @@ def test_a_model_for_other_data_is_refused(tables, table, tmp_path):
     selector.save(tmp_path / "model.json")
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.txt").write_text("One sentence is here. Another one is.")
-    with pytest.raises(
-        MaterialError, match="holds a TableSelector, which is for other"
-    ):
-        open_material(tmp_path / "docs", model=tmp_path / "model.json")
+    model = vg.load(tmp_path / "model.json")
+    with pytest.raises(MaterialError, match="but the model was learned from a table"):
+        open_material(tmp_path / "docs", model=model)
 
 
 # Pictures that tables name ------------------------------------------------------------
@@ -253,6 +329,26 @@ def test_thumbnails_are_no_wider_than_asked(tmp_path):
     assert shown.shape == (90, 120, 3)
 
 
+def test_transparent_pictures_lie_on_white(tmp_path):
+    red = np.zeros((90, 90, 4), dtype=np.uint8)
+    red[..., 2] = 255
+    red[:, :45, 3] = 255  # the left half is opaque
+    cv2.imwrite(str(tmp_path / "a.png"), red)
+    content, _ = open_material(tmp_path).image(0, 0, 90)
+    shown = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_COLOR)
+    assert shown[45, 80].tolist() == [255, 255, 255]
+    assert shown[45, 10, 2] > 200 > 100 > shown[45, 10, 0]
+
+
+def test_numbers_about_pictures_are_shown_as_they_are(tmp_path):
+    for number in range(3):
+        cv2.imwrite(str(tmp_path / f"{number}.png"), np.full((40, 40, 3), 80 * number))
+    material = open_material(tmp_path)
+    values = dict(zip(material.feature_names, material.values(0, 1), strict=True))
+    assert values["brightness"] == "80"
+    assert (values["n colours"], values["dark share"]) == ("1", "0.0 %")
+
+
 @pytest.mark.parametrize("shape", [(1, 1), (1, 50), (3, 2), (64, 64), (900, 20)])
 def test_any_picture_can_be_looked_at(shape):
     image = np.random.default_rng(0).integers(0, 255, (*shape, 3), dtype=np.uint8)
@@ -299,6 +395,13 @@ def test_every_file_of_a_folder_is_a_group(documents):
     assert material.ground_set(0).n_features == len(material.feature_names)
     with pytest.raises(MaterialError, match="sentences have no pictures"):
         material.image(0, 0, 100)
+
+
+def test_values_of_sentences_are_not_standardized(documents):
+    material = open_material(documents)
+    values = dict(zip(material.feature_names, material.values(1, 1), strict=True))
+    assert values["length"] == "8 words"
+    assert (values["position 1"], values["position 2"]) == ("no", "yes")
 
 
 def test_folders_of_documents_are_clusters(documents):
@@ -368,7 +471,7 @@ def test_a_video_has_candidate_frames(tmp_path):
 
 
 def test_a_long_video_comes_in_parts(tmp_path, monkeypatch):
-    from variegate.studio.material import videos
+    from variegate.material import videos
 
     monkeypatch.setattr(videos, "_TOGETHER", 3)
     film(tmp_path / "b.avi", 7)
@@ -399,6 +502,8 @@ def test_what_is_nothing_to_pick_from_is_refused(tmp_path):
         open_material(tmp_path / "one.png")
     with pytest.raises(MaterialError, match="is not a table: leave out group"):
         open_material(tmp_path, columns={"group": "g"})
+    with pytest.raises(MaterialError, match="is not a table: leave out group, show"):
+        open_material(tmp_path, columns={"group": "g"}, show=["g"])
     os.remove(tmp_path / "one.png")
     (tmp_path / "two.png").write_bytes(b"no picture")
     with pytest.raises(MaterialError, match=r"no picture in .* that can be read"):

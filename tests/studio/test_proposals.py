@@ -10,11 +10,7 @@ from hypothesis import strategies as st
 from made import MadeMaterial
 
 import variegate as vg
-from variegate.studio.choices import (
-    untrained_choice,
-    untrained_ensemble,
-    usual_size,
-)
+from variegate.studio.choices import untrained_choice, usual_size
 from variegate.studio.group_learner import LearningResult, expected_f
 from variegate.studio.kernel_candidates import candidates_for, fit_model, over_omega
 from variegate.studio.proposals import Proposer, omega_on_path
@@ -74,12 +70,6 @@ def test_untrained_is_select(material):
     assert several.tolist() == np.sort(vg.select(vectors, k=2)).tolist()
 
 
-@pytest.mark.parametrize("size", [0.5, 1.0, 2.0, 3.0])
-def test_untrained_expects_as_many_as_are_chosen(material, size):
-    ensemble = untrained_ensemble(material.sets[0], size)
-    assert ensemble.expected_size() == pytest.approx(size, rel=1e-3)
-
-
 def test_before_anything_is_learned_the_usual_number_is_proposed(material):
     assert len(Proposer(material).propose(0).chosen) == 4
     picks = {1: np.arange(2), 2: np.arange(3), 3: np.arange(1)}
@@ -95,6 +85,19 @@ def test_usual_size():
     assert usual_size([]) is None
     assert usual_size([0, 0]) == 1
     assert usual_size([2, 5]) == 4  # 3.5 goes to the even number
+
+
+def test_before_anything_is_learned_no_probability_is_known(material):
+    proposer = Proposer(material)
+    assert proposer.propose(0).probability is None
+    why = proposer.why(0, 3, [0, 5])
+    assert (why["probability"], why["quality"]) == (None, [])
+    vectors = material.sets[0].similarity
+    units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = {n: float(units[3] @ units[n]) for n in (0, 5)}
+    best = max(cosines, key=cosines.get)
+    expected = {"n": best, "similarity": pytest.approx(max(0.0, cosines[best]))}
+    assert why["like"] == expected
 
 
 # By a model ---------------------------------------------------------------------------
@@ -153,6 +156,28 @@ def test_many_threads_see_the_same(proposer):
     assert chosen == found
 
 
+# Limits -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("at_most", [1, 2])
+def test_proposals_keep_to_a_limit(material, family, at_most, monkeypatch):
+    labels = np.arange(12) % 3
+    limits = {"at_most": at_most, "per": labels}
+    monkeypatch.setattr(MadeMaterial, "limits", lambda self, group: limits)
+    untrained, learned = (
+        Proposer(material),
+        Proposer(material, LearningResult(6, family)),
+    )
+    for proposer in (untrained, learned):
+        for omega in (0.25, 1.0, 64.0):
+            chosen = proposer.choose(7, omega)
+            assert chosen.tolist() == proposer.propose(7, omega).chosen.tolist()
+            assert np.bincount(labels[chosen]).max(initial=0) <= at_most
+    assert len(untrained.choose(7, 64.0)) == 3 * at_most  # as many as are allowed
+    expected = family.at(64.0).ensemble(material.sets[7]).decode("greedy", **limits)
+    assert learned.choose(7, 64.0).tolist() == expected.indices.tolist()
+
+
 # Why ----------------------------------------------------------------------------------
 
 
@@ -160,6 +185,12 @@ def test_the_parts_of_the_quality_add_up(proposer, material, family):
     u = family.at(1.0).log_quality(material.sets[7].quality)
     for item in range(12):
         why = proposer.why(7, item, [0, 1])
+        values = {part["name"]: part["value"] for part in why["quality"]}
+        numbers = material.sets[7].quality[item]
+        assert values == {
+            name: f"{value:.3f}"
+            for name, value in zip(material.feature_names, numbers, strict=True)
+        }
         parts = [part["part"] for part in why["quality"]]
         assert sum(parts) == pytest.approx(u[item] - u.mean())
         sizes = [abs(part) for part in parts]

@@ -7,7 +7,8 @@ import threading
 import pytest
 from studio_fakes import Client, open_client, open_session, settle
 
-from variegate.studio.export import EXPORTS, Exporter
+from variegate.studio import app
+from variegate.studio.export import EXPORTS
 from variegate.studio.judging import verdict_on
 
 
@@ -124,18 +125,21 @@ def test_nothing_is_exported_before_a_group_is_done(client):
 
 
 @pytest.mark.parametrize("name", EXPORTS)
-def test_exports_are_files_without_rights(client, name, monkeypatch):
+def test_exports_are_files_without_rights(client, session, name, monkeypatch):
     written = []
 
-    def export(exporter, name, picks):
-        written.append((name, {group: list(items) for group, items in picks.items()}))
+    def export(name, material, picks, learned, omega):
+        done = {group: list(items) for group, items in picks.items()}
+        written.append((name, done, learned.n_groups, omega))
         return b"content"
 
-    monkeypatch.setattr(Exporter, "export", export)
+    monkeypatch.setattr(app, "export_file", export)
+    client.post("/api/settings", {"omega": 2.0})
     client.post("/api/done", {"group": 0})
+    settle(session)
     answer = client.get(f"/export/{name}")
     assert (answer.status, answer.body) == (200, b"content")
-    assert written == [(name, {0: [0, 1]})]
+    assert written == [(name, {0: [0, 1, 2]}, 1, 2.0)]
     assert answer.headers["content-disposition"] == f'attachment; filename="{name}"'
     assert "sandbox" in answer.headers["content-security-policy"]
 
@@ -304,7 +308,7 @@ def test_streams_end_with_the_server(client):
     async def run():
         stream = asyncio.create_task(told(client, 99))
         await asyncio.sleep(0.1)
-        client.app.state.end()
+        client.app.state.streams.end()
         with pytest.raises(asyncio.TimeoutError):
             # All that is left is that no more events come.
             await asyncio.wait_for(stream, 0.3)

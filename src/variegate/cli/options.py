@@ -222,17 +222,22 @@ _ROLE_HELP = {
                   "'embedding=e*' joins several into one vector.",
     "relevance": "Column of relevance, for untrained methods.",
     "cost": "Column of costs, for --budget.",
+    "missing": "An empty cell: an error, the mean of its column, or the mean and a "
+               "feature of its own.",
 }  # fmt: skip
 
 #: Roles of columns in ``--columns``, and those of several columns.
-ROLES = (*_ROLE_HELP, "missing")
+ROLES = tuple(_ROLE_HELP)
 _LISTS = ("quality", "categorical", "similarity")
 
 
 def role_option(role: str, default: str = "") -> Decorator:
-    """Return the option for a role of columns."""
+    """Return the option for a role of columns, or for missing values."""
+    text = _ROLE_HELP[role] + default
+    if role == "missing":
+        return option("--missing", text, table_defaults.MISSING)
     names, kind = ("A,B,...", NAMES) if role in _LISTS else ("COLUMN", None)
-    return option(f"--{role} {names}", _ROLE_HELP[role] + default, kind)
+    return option(f"--{role} {names}", text, kind)
 
 
 def column_options(*roles: str) -> Decorator:
@@ -289,6 +294,14 @@ OMEGA = option(
     "--omega W", "Omega of the models: below 1 few rows and precise, above 1 many and "
     "complete.", POSITIVE,
 )  # fmt: skip
+AT_MOST = option(
+    "--at-most N", "Most items to choose from a group with the same value of --per.",
+    COUNT,
+)  # fmt: skip
+PER = option(
+    "--per NAME", "Column of --at-most, such as a brand; or the \"document\" of "
+    "sentences, or the \"shot\" of frames.",
+)  # fmt: skip
 BUDGET = option(
     "--budget COST", "Most that the rows of a group may cost together.", POSITIVE
 )
@@ -316,12 +329,24 @@ def open_table(
     return as_table(path) if separator is None else TableFile(path, separator)
 
 
+def load_model(path: Path) -> Any:
+    """Load a model of any kind."""
+    from variegate.files.models import load
+
+    return load(path)
+
+
 def load_selector(path: Path, memory: int, n_jobs: int) -> TableSelector:
     """Load a model for tables, to be used on this machine."""
-    from variegate.files.models import load
-    from variegate.tables.selector import TableSelector  # first: says what to install
+    import variegate.tables.selector  # noqa: F401 - says what to install
 
-    model = load(path)
+    return as_selector(load_model(path), path, memory, n_jobs)
+
+
+def as_selector(model: Any, path: Path, memory: int, n_jobs: int) -> TableSelector:
+    """Return the model of a file if it is one for tables, for use on this machine."""
+    from variegate.tables.selector import TableSelector
+
     if not isinstance(model, TableSelector):
         raise click.UsageError(
             f"{path} holds a {type(model).__name__}, which is not about tables: "

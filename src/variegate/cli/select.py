@@ -1,4 +1,4 @@
-"""``variegate select``: rows that are good and unlike each other, from a table."""
+"""``variegate select``: items that are good and unlike each other."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from variegate.baselines import METHODS
 from variegate.cli import options, output
 from variegate.cli.cluster import Cluster, cluster_options, note_unreadable
 from variegate.cli.options import option
+from variegate.cli.select_items import choose_items, is_for_items, refuse_other_data
 from variegate.report.wording import count
 
 if TYPE_CHECKING:
@@ -24,16 +25,20 @@ if TYPE_CHECKING:
     epilog="\b\nvariegate select new.parquet --model model.json -o chosen.parquet\n"
     "variegate select new.csv --method mmr --k 5 --group query --relevance score \\\n"
     "    --similarity embedding -o chosen.csv\n"
-    "variegate select new/ --model model.json --workers 8 -o chosen/"
+    "variegate select new/ --model model.json --workers 8 -o chosen/\n"
+    "variegate select photos/ --model studio.json -o chosen.csv --html chosen.html"
 )
-@click.argument("table", type=options.PATH)
-@options.model_option("Model of 'variegate fit' to choose by.")
+@click.argument("table", type=options.PATH, metavar="DATA")
+@options.model_option("Model of the studio, or of a fit command, to choose by.")
 @option(
     "--method", "Untrained method to choose by, in place of --model.", list(METHODS)
 )
 @option(
     "-o --out FILE", "File to write: .parquet, .csv, .jsonl or .arrow. On a cluster a "
-    "folder, with a file for each of TABLE.", options.PATH, required=True,
+    "folder, with a file for each of DATA.", options.PATH, required=True,
+)  # fmt: skip
+@options.output_option(
+    "--html FILE", "Page to write with the chosen pictures, sentences or frames.",
 )  # fmt: skip
 @option(
     "--k N", "Rows to choose from each group.  [default: the model decides]",
@@ -41,6 +46,8 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @options.BUDGET
 @options.OMEGA
+@options.AT_MOST
+@options.PER
 @options.DIVERSITY
 @option("--all", 'Write all rows, with a column "selected".', name="keep_all")
 @option(
@@ -66,16 +73,24 @@ def select(
     separator: str | None,
     roles: dict[str, Any],
     cluster: Cluster,
+    html: Path | None,
+    at_most: int | None,
+    per: str | None,
     force: bool,
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Choose rows of each group of a table.
+    """Choose rows of a table, pictures, sentences or frames of videos.
 
-    The chosen rows are written in the order of the table and with all their columns,
-    next to which stand "selection_rank" and, from a model, "inclusion_probability".
+    DATA is a table: the chosen rows are written in the order of the table and with all
+    their columns, next to which stand "selection_rank" and, from a model,
+    "inclusion_probability".
 
-    On a cluster, TABLE and -o are folders. Run again after an interruption, the command
+    With a model that was learned from pictures, documents or videos, DATA is new data
+    of that kind. A folder of pictures or of documents is a group, and so is each single
+    document or video. The chosen items are written group by group, best first.
+
+    On a cluster, DATA and -o are folders. Run again after an interruption, the command
     writes only the files that are missing; .manifest.sqlite in the folder of -o records
     the finished ones.
     """
@@ -88,12 +103,19 @@ def select(
         output.refuse_to_replace(out, "-o", [table], force)
     if (model is None) == (method is None):
         raise click.UsageError("choose with --model or with --method, one of the two")
-    choose = (
-        _method_selector(str(method), roles, given)
-        if model is None
-        else _model_selector(model, roles, given)
-    )
-    how: dict[str, Any] = {}
+    if model is None:
+        choose = _method_selector(str(method), roles, given)
+    else:
+        loaded = options.load_model(model)
+        if is_for_items(loaded):
+            how = {"k": given["k"], "omega": given["omega"]}
+            limits = {**how, "at_most": at_most, "per": per}
+            return choose_items(table, loaded, out, html, force, as_json, **limits)
+        refuse_other_data(table, loaded)
+        choose = _model_selector(model, loaded, roles, given)
+    if html is not None:
+        raise click.UsageError("--html is for pictures, documents and videos")
+    how = {}
     with output.print_warnings_as_notes():
         source = options.open_table(table, separator, cluster.skip_unreadable)
         resume = "run it again, and it does only what is missing" if cluster else None
@@ -127,7 +149,7 @@ def _method_selector(
 
 
 def _model_selector(
-    path: Path, roles: Mapping[str, Any], given: dict[str, Any]
+    path: Path, model: Any, roles: Mapping[str, Any], given: dict[str, Any]
 ) -> Callable[..., Any]:
     """Return the function that chooses by a model, which knows its columns."""
     written = options.given_options()
@@ -139,7 +161,8 @@ def _model_selector(
             "columns"
         )
     del given["diversity"]
-    selector = options.load_selector(path, given.pop("memory"), given.pop("n_jobs"))
+    memory, n_jobs = given.pop("memory"), given.pop("n_jobs")
+    selector = options.as_selector(model, path, memory, n_jobs)
     selector = selector.with_columns(group=roles.get("group"), cost=roles.get("cost"))
     seed = given.pop("seed")
     selector.seed_ = selector.seed_ if seed is None else seed

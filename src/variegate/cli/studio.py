@@ -20,7 +20,7 @@ from variegate.cli.progress import show_progress
 from variegate.report.wording import count
 
 if TYPE_CHECKING:
-    from variegate.studio.material.base import Material
+    from variegate.material.base import Material
     from variegate.studio.session import Session
 
 
@@ -44,8 +44,14 @@ if TYPE_CHECKING:
     "--group, in a group.", click.IntRange(min=2),
 )  # fmt: skip
 @options.column_options(
-    "group", "label", "item", "quality", "categorical", "similarity"
+    "group", "label", "item", "quality", "categorical", "similarity", "missing"
 )
+@option(
+    "--show A,B,...", "Columns of a table to show, in place of those named as quality "
+    "and similarity.", options.NAMES, default=(), show_default=False,
+)  # fmt: skip
+@options.AT_MOST
+@options.PER
 @option(
     "--host ADDRESS", "The address to listen on. Any but the default can be reached "
     "from other machines.", default="127.0.0.1",
@@ -65,6 +71,9 @@ def studio(
     port: int,
     no_browser: bool,
     roles: dict[str, Any],
+    show: tuple[str, ...],
+    at_most: int | None,
+    per: str | None,
 ) -> None:
     """Pick on a page of your own machine, and watch a model learn from it.
 
@@ -75,15 +84,23 @@ def studio(
     and the same command resumes it.
     """
     import variegate.studio  # noqa: F401 - says what to install
-    from variegate.studio.material.opening import open_material
+    from variegate.material.opening import open_material
     from variegate.studio.serving import serve
 
     place = data.resolve()
     store = store or place.with_name(f"{place.name}.studio.sqlite")
     with print_warnings_as_notes(), show_progress("opening") as progress:
         material = open_material(
-            data, columns=roles, page=page, model=model, progress=progress
+            data,
+            columns=roles,
+            show=show,
+            page=page,
+            model=None if model is None else options.load_model(model),
+            progress=progress,
         )
+        material.limit(at_most, per)
+        for note in material.notes:
+            print_note(note)
         session = _make_session(material, store, str(data))
     with closing(session):
         session.start(**({} if order is None else {"order": order}))

@@ -21,11 +21,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from variegate._processes import ProcessCallError, ProcessCalls
+from variegate.material.base import MaterialError
 from variegate.studio.changes import EventResponse, Streams
-from variegate.studio.export import EXPORTS, Exporter
+from variegate.studio.export import EXPORTS, export_file
 from variegate.studio.group_learner import LearningResult
-from variegate.studio.material.base import MaterialError
 from variegate.studio.security import Access, Guard
 from variegate.studio.session import (
     ChangedError,
@@ -50,7 +49,7 @@ _PICTURES = ("image/jpeg", "image/png", "image/webp", "image/gif")
 #: Groups that are listed at once, the widest picture, and pictures that are made at a
 #: time: picks must not wait for them.
 _MOST_GROUPS = 1000
-_WIDEST = 1024
+_WIDEST = 2048
 _PAINTERS = 2
 
 _STATUS = {
@@ -60,7 +59,6 @@ _STATUS = {
     SessionError: 400,
     StoreFullError: 507,
     StoreError: 500,
-    ProcessCallError: 500,
 }
 
 _Body = Mapping[str, Any]
@@ -70,9 +68,8 @@ _Endpoint = Callable[[Request], Awaitable[Response]]
 def studio_app(session: Session, access: Access) -> Starlette:
     """Return the application of a session that was started.
 
-    ``app.state.streams`` are its streams of events; ``app.state.end()``, called in its
-    loop, ends them and the models that are being learned for export: all that would
-    keep a server from ending.
+    ``app.state.streams`` are its streams of events, which would keep a server from
+    ending: ``app.state.streams.end()``, called in its loop, ends them.
     """
     api = _Api(session)
     app = Starlette(
@@ -84,7 +81,6 @@ def studio_app(session: Session, access: Access) -> Starlette:
         },
     )
     app.state.streams = api.streams
-    app.state.end = api.end
     return app
 
 
@@ -103,12 +99,6 @@ class _Api:
         self.streams = Streams(session.changes)
         self._painters = CapacityLimiter(_PAINTERS)
         self._exporters = CapacityLimiter(1)
-        self._calls = ProcessCalls()
-        self._exporter = Exporter(session.material, self._calls.call)
-
-    def end(self) -> None:
-        self.streams.end()
-        self._calls.close("the studio is ending")
 
     def routes(self) -> list[Route]:
         group = "/api/groups/{group:int}"
@@ -186,10 +176,13 @@ class _Api:
     def proposal(self, request: Request) -> dict[str, Any]:
         group, omega = self._group(request), self._omega(request)
         found = self.session.proposer.propose(group, omega)
+        probability = found.probability
         return {
             "omega": found.omega,
             "chosen": found.chosen.tolist(),
-            "probability": [round(p, 6) for p in found.probability.tolist()],
+            "probability": None
+            if probability is None
+            else [round(p, 6) for p in probability.tolist()],
         }
 
     def why(self, request: Request) -> dict[str, Any]:
@@ -249,7 +242,9 @@ class _Api:
 
     async def export(self, request: Request) -> Response:
         name = request.path_params["name"]
-        write = partial(self._exporter.export, name, self.session.done_picks())
+        one = self.session
+        picks = one.done_picks()
+        write = partial(export_file, name, one.material, picks, one.learned, one.omega)
         content = await to_thread.run_sync(write, limiter=self._exporters)
         headers = {
             "content-disposition": f'attachment; filename="{name}"',

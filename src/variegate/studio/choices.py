@@ -5,26 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
 from threading import Lock
+from typing import Any
 
 import numpy as np
 
 from variegate._typing import IntArray
 from variegate.baselines import select
 from variegate.baselines.learned import embeddings_of
+from variegate.decoding.at_most import AtMost
 from variegate.decoding.residuals import TIE, Residuals
 from variegate.ensemble import LEnsemble
 from variegate.ground_set import GroundSet
-from variegate.linalg.cosine import unit_rows
+from variegate.material.base import most_items
 
 #: Items that are proposed while nothing says how many, as a share of a group, and at
 #: most: what :func:`variegate.select` takes.
 _SHARE = 1 / 3
 _MOST = 10
-
-#: Steps of a bisection, enough for six digits, and an addition to the similarity of
-#: each item with itself.
-_HALVINGS = 40
-_RIDGE = 1e-6
 
 
 def usual_size(sizes: Iterable[int]) -> int | None:
@@ -33,39 +30,19 @@ def usual_size(sizes: Iterable[int]) -> int | None:
     return max(1, round(sum(several) / len(several))) if several else None
 
 
-def untrained_choice(ground_set: GroundSet, k: int | None = None) -> IntArray:
+def untrained_choice(
+    ground_set: GroundSet, k: int | None = None, **limits: Any
+) -> IntArray:
     """Choose by :func:`variegate.select`: the determinantal point process, untrained.
 
-    Without a number, a third of the group, at most ten.
+    Without a number, a third of the group, at most ten.  ``limits`` are ``at_most`` and
+    ``per``.
     """
     n_items = len(ground_set)
     if k is None:
         k = min(_MOST, max(1, round(_SHARE * n_items)))
-    return np.sort(select(embeddings_of(ground_set), k=min(k, n_items)))
-
-
-def untrained_ensemble(ground_set: GroundSet, size: float) -> LEnsemble:
-    """Return the process of the cosine similarity with an expected size.
-
-    All qualities are equal, such that the expected size is right, or as nearly as the
-    rank allows.
-    """
-    F = unit_rows(embeddings_of(ground_set))
-    S = F @ F.T
-    # Copies, and rows of zeros, are told apart by a little.
-    S[np.diag_indices(len(S))] += _RIDGE
-    # All but the ridge: the eigenvalues that are not zero, from the smaller matrix.
-    smaller = S if F.shape[1] > len(F) else F.T @ F
-    values = np.maximum(np.linalg.eigvalsh(smaller), 0.0)
-    low, high = -20.0, 20.0
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2.0
-        scaled = np.exp(middle) * values
-        if (scaled / (1.0 + scaled)).sum() < size:
-            low = middle
-        else:
-            high = middle
-    return LEnsemble.from_quality(S, np.full(len(S), low / 2.0))
+    k = min(k, most_items(n_items, limits))
+    return np.sort(select(embeddings_of(ground_set), k=k, **limits))
 
 
 class GreedyOrder:
@@ -74,11 +51,12 @@ class GreedyOrder:
     Where omega multiplies the odds of every item, it adds its logarithm to all gains:
     which item is best does not change, only where it stops.  So the choice at one omega
     is the beginning of that at a larger one, and a slider need not choose anew.  The
-    ensemble is that at omega 1.
+    ensemble is that at omega 1; ``limits`` are ``at_most`` and ``per``.
     """
 
-    def __init__(self, ensemble: LEnsemble) -> None:
-        self._steps = _greedy_steps(ensemble)
+    def __init__(self, ensemble: LEnsemble, **limits: Any) -> None:
+        within = AtMost.of(len(ensemble), **limits) if limits else None
+        self._steps = _greedy_steps(ensemble, within)
         self._taken: list[tuple[float, int]] = []
         self._lock = Lock()
 
@@ -99,10 +77,14 @@ class GreedyOrder:
             return np.sort(np.array([item for _, item in steps], dtype=np.intp))
 
 
-def _greedy_steps(ensemble: LEnsemble) -> Iterator[tuple[float, int]]:
+def _greedy_steps(
+    ensemble: LEnsemble, within: AtMost | None
+) -> Iterator[tuple[float, int]]:
     """Yield the gain and the number of each item that greedy decoding takes."""
     state = Residuals(ensemble.representation)
     while (best := (gain := state.gain()).max(initial=-np.inf)) > -np.inf:
         item = int(np.argmax(gain >= best - TIE))
         if state.add_if_possible(item):
             yield float(gain[item]), item
+            if within is not None:
+                state.available &= within.open(state.chosen)

@@ -1,9 +1,8 @@
-"""Exports: picks, a model, a report, and the commands that learn the same model.
+"""Exports: picks, the model that proposes, a page of picks, and commands.
 
-Picks are those of groups that are done.  The model is learned from them by the usual
-estimator of such data with its own settings, so that the usual commands take it:
-``variegate select`` for tables and pictures, ``summarize`` for documents, ``keyframes``
-for videos.
+Picks are those of groups that are done.  ``variegate select`` chooses from new data by
+the model, as the studio would; so do ``summarize`` for documents and ``keyframes`` for
+videos, in ways of their own.
 """
 
 from __future__ import annotations
@@ -13,14 +12,12 @@ import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
-from variegate.report.page import render
-from variegate.report.wording import count
-from variegate.studio.kernel_candidates import without_warnings
-from variegate.studio.material.base import Material, MaterialError, Picks
+from variegate.material.base import Material, MaterialError, Picks
+from variegate.material.contact_sheet import contact_sheet
+from variegate.studio.group_learner import LearningResult
 from variegate.tables.columns import is_list
 from variegate.tables.output import write_table
 
@@ -34,80 +31,70 @@ EXPORTS = {
     "command.txt": "text/plain",
 }
 
+#: New data in commands, by the kind of material.
+_NEW = {
+    "table": "NEW.csv",
+    "images": "NEW_PICTURES/",
+    "documents": "NEW_DOCUMENTS/",
+    "video": "NEW_VIDEOS/",
+}
 
-class Exporter:
-    """Makes the files of ``EXPORTS``, one at a time.
 
-    ``call`` calls functions that take long.
+def export_file(
+    name: str,
+    material: Material,
+    picks: Picks,
+    learned: LearningResult | None,
+    omega: float = 1.0,
+) -> bytes:
+    """Return the content of a file of ``EXPORTS``, from the picks of done groups.
+
+    ``learned`` are the models that propose, and ``omega`` is that of the slider.
     """
-
-    def __init__(
-        self,
-        material: Material,
-        call: Callable[[Callable[[], Any]], Any] = lambda function: function(),
-    ) -> None:
-        self._material = material
-        self._call = call
-        self._last: tuple[str, Any] | None = None
-
-    def export(self, name: str, picks: Picks) -> bytes:
-        """Return the content of a file, from the picks of groups that are done."""
-        material = self._material
-        if name not in EXPORTS:
-            raise MaterialError(f"there is no {name}; there are {', '.join(EXPORTS)}")
-        if not picks:
-            raise MaterialError("no group is done yet: there is nothing to export")
-        if name == "model.json":
-            return _content(self._learned(picks).save, name)
-        if name == "report.html":
-            return self._report(picks).encode()
-        text = material.picks_text(name, picks)
-        if name == "command.txt":
-            text = material.command_line(picks)
-        if text is not None:
-            return text.encode()
-        table = material.picks_table(picks)
-        if name == "picks.csv":
-            table = _vectors_as_text(table)
-        return _content(partial(write_table, table), name)
-
-    def _learned(self, picks: Picks) -> Any:
-        """Return the model of some picks; the last one is kept, for its report."""
-        key = repr([(group, chosen.tolist()) for group, chosen in picks.items()])
-        if self._last is None or self._last[0] != key:
-            learn = partial(without_warnings, self._material.learner(picks))
-            self._last = key, self._call(learn)
-        return self._last[1]
-
-    def _report(self, picks: Picks) -> str:
-        material, model = self._material, self._learned(picks)
-        if material.kind in ("table", "images"):
-            page = partial(_table_report, model, material.picks_table(picks))
-            return str(self._call(page))
-        groups = []
-        for group, chosen in picks.items():
-            items = material.items(group)
-            texts = [items[item].text or items[item].title for item in chosen]
-            note = f"{len(chosen)} of {count(len(items), material.nouns[0])}"
-            groups.append({"name": material.names[group], "note": note, "texts": texts})
-        return render(
-            "studio",
-            "picks.html",
+    if name not in EXPORTS:
+        raise MaterialError(f"there is no {name}; there are {', '.join(EXPORTS)}")
+    if not picks:
+        raise MaterialError("no group is done yet: there is nothing to export")
+    if name == "model.json" and learned is None:
+        raise MaterialError("nothing is learned yet: export the model in a moment")
+    if name == "command.txt":
+        return _commands(material, picks, omega).encode()
+    model = None
+    if learned is not None and name in ("model.json", "report.html"):
+        model = material.model(learned.family, picks, learned.path)
+    if name == "report.html":
+        return contact_sheet(
+            material,
+            picks,
             title="Learned from your own picks",
-            facts={
-                "groups": f"{len(picks):,} of {len(material.names):,}",
-                material.nouns[1]: f"{sum(map(len, picks.values())):,} picked",
-            },
-            description=str(model.describe()),
-            groups=groups,
-            command=material.command_line(picks),
-        )
+            description="" if model is None else str(model.describe()),
+            commands=_commands(material, picks, omega),
+        ).encode()
+    if model is not None:
+        return _content(model.save, name)
+    text = material.picks_text(name, picks)
+    if text is not None:
+        return text.encode()
+    table = material.picks_table(picks)
+    if name == "picks.csv":
+        table = _vectors_as_text(table)
+    return _content(partial(write_table, table), name)
 
 
-def _table_report(model: Any, table: pa.Table) -> str:
-    from variegate.tables.report import html_page
-
-    return html_page(model.report(table))
+def _commands(material: Material, picks: Picks, omega: float) -> str:
+    """Return the commands that use the exported model, and the exported picks."""
+    options = material.limit_options()
+    if omega != 1.0:
+        options.append(f"--omega {omega:.4g}")
+    if material.kind != "table":
+        options.append("--html chosen.html")
+    select = f"variegate select {_NEW[material.kind]} --model model.json -o chosen.csv"
+    return (
+        "# Choose from new data by the exported model.\n"
+        f"{' '.join([select, *options])}\n"
+        "# Learn a model from the exported picks alone.\n"
+        f"{material.fit_command(picks)}\n"
+    )
 
 
 def _vectors_as_text(table: pa.Table) -> pa.Table:

@@ -13,6 +13,7 @@ from variegate.application.model_facts import learned_parts
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, Kinds
+from variegate.material.base import Item
 from variegate.studio.judging import Check, CurvePoint, Judge, verdict_on
 from variegate.studio.kernel_candidates import (
     Comparison,
@@ -20,7 +21,6 @@ from variegate.studio.kernel_candidates import (
     fit_model,
     over_omega,
 )
-from variegate.studio.material.base import Item
 from variegate.tuning.family import OmegaFamily
 from variegate.tuning.path import PathPoint
 
@@ -99,6 +99,8 @@ class GroupLearner:
     #: Candidates; the first is learned with until a comparison says otherwise.
     kernels: Mapping[str, Kernel]
     feature_names: Sequence[str]
+    #: Limits on choices from a group, by its number.
+    limits: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         name, kernel = next(iter(self.kernels.items()))
@@ -108,7 +110,7 @@ class GroupLearner:
     def _begin(self, candidate: LargeMarginDPP) -> None:
         self.candidate = candidate
         self.model: LargeMarginDPP | None = None
-        self.judge = Judge(candidate)
+        self.judge = Judge(candidate, self.limits)
         self.last: LearningResult | None = None
 
     def follow(self, comparison: Comparison) -> None:
@@ -184,7 +186,7 @@ class GroupLearner:
                 break
             check()
             ensemble = model.ensemble(self.ground_sets[group])
-            chosen = ensemble.decode("greedy").indices
+            chosen = ensemble.decode("greedy", **self.limits.get(group, {})).indices
             found[group] = expected_f(ensemble.marginals(), chosen)
         return found
 

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -70,13 +71,15 @@ class Judge:
     """Models that have not seen one fold of the groups, and their scores."""
 
     candidate: LargeMarginDPP
+    #: Limits on choices from a group, by its number.
+    limits: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
     fold_of: dict[int, int] = field(default_factory=dict)
     models: _Models = field(default_factory=dict)
     #: The models after some numbers of groups.
     points: dict[int, _Models] = field(default_factory=dict)
-    _cached_choice: Callable[[LargeMarginDPP, GroundSet], IntArray] = field(
-        default_factory=lambda: lru_cache(4096)(_choose)
-    )
+
+    def __post_init__(self) -> None:
+        self._cached_choice = lru_cache(4096)(self._choose)
 
     def assign(self, groups: Sequence[int]) -> None:
         """Put every new group into a fold."""
@@ -128,7 +131,8 @@ class Judge:
         for group in judged:
             k = usual_size(size for other, size in sizes.items() if other != group)
             ground_set, picks = done[group]
-            untrained[group] = metrics.f_score(untrained_choice(ground_set, k), picks)
+            chosen = untrained_choice(ground_set, k, **self.limits.get(group, {}))
+            untrained[group] = metrics.f_score(chosen, picks)
         curve = []
         for n, models in sorted(self.points.items()):
             check()
@@ -137,7 +141,7 @@ class Judge:
                 if self.fold_of[group] in models:
                     ground_set, picks = done[group]
                     model = models[self.fold_of[group]]
-                    chosen = self._cached_choice(model, ground_set)
+                    chosen = self._cached_choice(model, ground_set, group)
                     scores.append((metrics.f_score(chosen, picks), untrained[group]))
             if scores:
                 f, untrained_f = (float(np.mean(s)) for s in zip(*scores, strict=True))
@@ -157,15 +161,18 @@ class Judge:
             for group in able:
                 ground_set, picks = done[group]
                 model = families[self.fold_of[group]].at(omega)
-                rows.append(scores_of(_choose(model, ground_set), picks))
+                rows.append(scores_of(self._choose(model, ground_set, group), picks))
             trial = Trial([], [np.array(rows)])
             means, errors = trial.means(), trial.errors(np.arange(len(able)))
             points.append(PathPoint(omega, *means.tolist(), *errors.tolist()))
         return tuple(points)
 
-
-def _choose(model: LargeMarginDPP, ground_set: GroundSet) -> IntArray:
-    return model.ensemble(ground_set).decode("greedy").indices
+    def _choose(
+        self, model: LargeMarginDPP, ground_set: GroundSet, group: int
+    ) -> IntArray:
+        """Choose in a group as the studio proposes."""
+        ensemble = model.ensemble(ground_set)
+        return ensemble.decode("greedy", **self.limits.get(group, {})).indices
 
 
 def _spread(done: Examples) -> list[int]:

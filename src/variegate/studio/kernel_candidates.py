@@ -89,7 +89,19 @@ def over_omega(model: LargeMarginDPP) -> OmegaFamily:
     models = [copy.copy(model).set_params(omega=omega) for omega in OMEGAS]
     for other in models:
         other.intercept_ = model.intercept_ + 0.5 * float(np.log(other.omega))
+        other.kernel_ = other.kernel = _plain(model.kernel_)
     return OmegaFamily(OMEGAS, tuple(models))
+
+
+def _plain(kernel: Kernel) -> Kernel:
+    """Return a fitted kernel of a class that model files know."""
+    kernel = copy.copy(kernel)
+    if isinstance(kernel, InitializedKinds):
+        kernel.__class__ = Kinds
+    if isinstance(kernel, Mixture):
+        kernel.kernels = list(map(_plain, kernel.kernels))
+        kernel.kernels_ = list(map(_plain, kernel.kernels_))
+    return kernel
 
 
 class InitializedKinds(Kinds):

@@ -24,15 +24,14 @@ from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kinds
 from variegate.linalg.cosine import unit_rows
+from variegate.material.base import Material, Picks
 from variegate.studio.choices import (
     GreedyOrder,
     untrained_choice,
-    untrained_ensemble,
     usual_size,
 )
 from variegate.studio.group_learner import LearningResult
 from variegate.studio.kernel_candidates import OMEGAS
-from variegate.studio.material.base import Material, Picks
 
 #: Cached at most: choices, groups at an omega, groups whose order is known, and the
 #: cells of all matrices of either together.
@@ -50,16 +49,19 @@ _MOST_PARTS = 12
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """Sorted items chosen in one group, and the probability of each to be chosen."""
+    """Sorted items chosen in one group.
+
+    ``probability`` is that of each item to be chosen, None where nothing is learned.
+    """
 
     #: Within the range that was learned.
     omega: float
     chosen: IntArray
-    probability: FloatArray
+    probability: FloatArray | None
 
 
-#: A group as a model sees it at one omega; no model where nothing is learned.
-_View = tuple[Proposal, LEnsemble, LargeMarginDPP | None]
+#: A group as a model sees it at one omega; only choices where nothing is learned.
+_View = tuple[Proposal, LEnsemble | None, LargeMarginDPP | None]
 
 
 class Proposer:
@@ -116,26 +118,25 @@ class Proposer:
 
     def _greedy_order(self, group: int) -> GreedyOrder:
         assert self._family is not None
-        model = self._family.at(1.0)
-        return GreedyOrder(model.ensemble(self._material.ground_set(group)))
+        ensemble = self._family.at(1.0).ensemble(self._material.ground_set(group))
+        return GreedyOrder(ensemble, **self._material.limits(group))
 
     def _untrained(self, group: int, omega: float) -> IntArray:
         """Choose more or fewer than usual: the fourth root of omega times as many."""
         ground_set = self._material.ground_set(group)
-        size = self._size
+        size, limits = self._size, self._material.limits(group)
         if size is None:
-            size = len(untrained_choice(ground_set))
-        return untrained_choice(ground_set, max(1, round(size * omega**0.25)))
+            size = len(untrained_choice(ground_set, **limits))
+        k = max(1, round(size * omega**0.25))
+        return untrained_choice(ground_set, k, **limits)
 
     def _see(self, group: int, omega: float) -> _View:
         ground_set = self._material.ground_set(group)
         if self._family is None:
-            model, chosen = None, self._untrained(group, omega)
-            ensemble = untrained_ensemble(ground_set, len(chosen))
-        else:
-            model = self._family.at(omega)
-            ensemble = model.ensemble(ground_set)
-            chosen = ensemble.decode("greedy").indices
+            return Proposal(omega, self._untrained(group, omega), None), None, None
+        model = self._family.at(omega)
+        ensemble = model.ensemble(ground_set)
+        chosen = ensemble.decode("greedy", **self._material.limits(group)).indices
         return Proposal(omega, chosen, ensemble.marginals()), ensemble, model
 
     def next_group(self, done: Collection[int], order: str = "unsure") -> int | None:
@@ -158,24 +159,33 @@ class Proposer:
     ) -> dict[str, Any]:
         """Explain an item beside those that are chosen, as plain values.
 
-        ``probability``: that it is chosen.  ``quality``: the features that add most to
-        its log-quality above the mean of the group, with their ``name``, ``value`` and
-        ``part``; none without a model.  ``like``: the number ``n`` and the
-        ``similarity`` of the most similar item of the others chosen, or None.
+        ``probability``: that it is chosen, None without a model.  ``quality``: the
+        features that add most to its log-quality above the mean of the group, with
+        their ``name``, ``value`` in DATA and ``part``; none without a model.  ``like``:
+        the number ``n`` and the ``similarity`` of the most similar item of the others
+        chosen, or None.
         """
         proposal, ensemble, model = self._view(group, self._nearest(omega))
-        probability, quality = float(proposal.probability[item]), []
-        if model is not None:
+        ground_set, quality = self._material.ground_set(group), []
+        probability, like = None, None
+        if model is not None and proposal.probability is not None:
+            probability = float(proposal.probability[item])
             names = self._material.feature_names
-            x = self._material.ground_set(group).quality
+            values = self._material.values(group, item)
+            x = ground_set.quality
             added = model.theta_ * (x[item] - x.mean(axis=0))
-            for j in np.argsort(-np.abs(added), kind="stable")[:_MOST_PARTS]:
-                value, part = float(x[item, j]), float(added[j])
-                quality.append({"name": str(names[j]), "value": value, "part": part})
-        like = None
+            quality = [
+                {"name": str(names[j]), "value": values[j], "part": float(added[j])}
+                for j in np.argsort(-np.abs(added), kind="stable")[:_MOST_PARTS]
+            ]
         others = np.array(sorted(set(chosen) - {item}), dtype=np.intp)
         if len(others):
-            S = ensemble.representation.submatrix(np.append(others, item))
+            some = np.append(others, item)
+            if ensemble is None:
+                F = unit_rows(embeddings_of(ground_set)[some])
+                S = F @ F.T
+            else:
+                S = ensemble.representation.submatrix(some)
             beside = np.clip(S[-1, :-1], 0.0, 1.0)
             best = int(np.argmax(beside))
             like = {"n": int(others[best]), "similarity": float(beside[best])}

@@ -97,7 +97,7 @@ def _as_name(host: str) -> str:
 
 
 class _Server(uvicorn.Server):
-    """Uvicorn that ends quietly, and ends the work of the application with it."""
+    """Uvicorn that ends quietly, and ends the streams of the application with it."""
 
     def __init__(self, app: Starlette) -> None:
         for name in ("uvicorn.error", "uvicorn.asgi"):
@@ -117,7 +117,7 @@ class _Server(uvicorn.Server):
                 timeout_graceful_shutdown=_GRACE,
             )
         )
-        self._end = app.state.end
+        self._streams = app.state.streams
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         # Not raised again at the end: to be interrupted is how a server ends.
@@ -125,7 +125,7 @@ class _Server(uvicorn.Server):
         self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._end()
+        self._streams.end()
         await asyncio.sleep(0)
         await super().shutdown(sockets)
 

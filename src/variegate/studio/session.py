@@ -16,10 +16,10 @@ from typing import Any, Self
 import numpy as np
 
 from variegate._typing import IntArray
+from variegate.material.base import Material
 from variegate.studio.changes import Changes
 from variegate.studio.group_learner import LearningResult
 from variegate.studio.history import GroupPicks, History, ShownProposal
-from variegate.studio.material.base import Material
 from variegate.studio.proposals import Proposer
 from variegate.studio.store import Store
 from variegate.studio.teacher import Teacher

@@ -26,9 +26,9 @@ from variegate._processes import (
     connect_to_parent,
 )
 from variegate._typing import IntArray
+from variegate.material.base import Material, Picks
 from variegate.studio.group_learner import GroupLearner, LearningResult
 from variegate.studio.kernel_candidates import Comparison, compare, is_compared
-from variegate.studio.material.base import Material, Picks
 
 #: Times in a row that a process which ended by itself is started again, and that newer
 #: picks may interrupt learning: then it is finished.
@@ -74,7 +74,10 @@ class Teacher:
         groups = range(len(material.names))
         self._ground_sets = [material.ground_set(group) for group in groups]
         self._kernels = dict(material.kernels)
-        self._feature_names = list(material.feature_names)
+        limits = {group: material.limits(group) for group in groups}
+        names = list(material.feature_names)
+        #: What a process is told first.
+        self._data = self._ground_sets, self._kernels, names, limits
         self._compares = compares and len(self._kernels) > 1
         self._calls = ProcessCalls()
         self._is_closed = False
@@ -128,7 +131,7 @@ class Teacher:
         """Start a process, and teach it what another one knew."""
         self._process = process = ChildProcess(__name__)
         self._outbox: queue.Queue[Any] = queue.Queue()
-        self._outbox.put((self._ground_sets, self._kernels, self._feature_names))
+        self._outbox.put(self._data)
         self._send_all()
         for work in (_write, self._read):
             arguments = (process, self._outbox)

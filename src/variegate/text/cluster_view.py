@@ -188,9 +188,7 @@ def quality_features(
 
     A constant feature is zero.
     """
-    columns: Features = {}
-    for compute in FEATURE_SETS[features]:
-        columns |= compute(view)
+    columns = raw_features(view, features)
     X = np.column_stack(list(columns.values()))
     deviation = X.std(axis=0)
     # Values that differ by rounding only are the same.
@@ -198,6 +196,14 @@ def quality_features(
     Z = (X - X.mean(axis=0)) / np.where(constant, 1.0, deviation)
     Z[:, constant] = 0.0
     return Z, list(columns)
+
+
+def raw_features(view: ClusterView, features: str = "full") -> Features:
+    """Return features of every sentence by their names, not standardized."""
+    columns: Features = {}
+    for compute in FEATURE_SETS[features]:
+        columns |= compute(view)
+    return columns
 
 
 def feature_names(features: str) -> list[str]:

@@ -17,17 +17,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from variegate._progress import Progress, ignore
+from variegate._progress import Progress
 from variegate._typing import AnyArray
 from variegate.files.folders import files_below
-from variegate.studio.material.base import MaterialError
-from variegate.studio.material.pictures import (
+from variegate.material.base import MaterialError
+from variegate.material.pictures import (
     PICTURE_NAMES,
     PICTURE_SUFFIXES,
     describe_picture,
     read_picture,
 )
-from variegate.studio.material.tables import RowDisplay, TableMaterial, unused_name
+from variegate.material.row_display import RowDisplay
+from variegate.material.tables import TableMaterial, TableSource, unused_name
+from variegate.report.wording import count
 from variegate.tables.cells import Batch, null_where
 from variegate.tables.columns import Columns, is_number, is_text, is_vector
 from variegate.tables.selector import TableSelector
@@ -38,10 +40,14 @@ from variegate.video.picks import natural_key
 _MOST_ROWS, _PAGE_ROWS = 1_000_000, 50
 _MOST_PICTURES, _PAGE_PICTURES = 50_000, 20
 
+#: Columns that describe pictures.
+_COMPUTED = (*PICTURE_NAMES, "shapes", "palette")
+
 
 def table_material(
     path: Path,
     given: Mapping[str, Any],
+    show: Sequence[str],
     page: int | None,
     prior: TableSelector | None,
     progress: Progress,
@@ -50,30 +56,76 @@ def table_material(
 
     By default, text that is all numbers is numbers, columns of vectors are the
     similarity, columns of numbers the quality; of a table without a group every 50 rows
-    are a page, and pictures are described where there are no other features.  Empty
-    cells count as the mean.
+    are a page, all of them with a page of 0.  Pictures are described where there are no
+    other features, or where ``prior`` asks for it.  Empty cells count as the mean.
     """
-    table = _typed(as_table(path))
     columns = Columns.of(**({"missing": "mean"} | dict(given)))
     if prior is not None:
         columns = prior.columns_.with_roles({"label": None, **given})
-    if columns.group is None:
-        name, page = unused_name("page", table), page or _PAGE_ROWS
-        pages = [f"page {row // page + 1}" for row in range(table.num_rows)]
-        table = table.append_column(name, pa.array(pages))
-        columns = columns.with_roles({"group": name})
+    table, n_filled = _typed(as_table(path), columns.missing != "error")
+    pages = None
+    if columns.group is None and page != 0:
+        pages, page = unused_name("page", table), page or _PAGE_ROWS
+        names = [f"page {row // page + 1}" for row in range(table.num_rows)]
+        table = table.append_column(pages, pa.array(names))
+        columns = columns.with_roles({"group": pages})
     if columns.label is not None:
         if columns.label in table.schema.names:
             table = table.drop_columns([columns.label])
         columns = replace(columns, label=None)
     folder = path.parent if path.is_file() else path
+    before = table.schema.names
     if prior is None:
         table, columns = _with_features(table, columns, folder, progress)
-    return TableMaterial(table, columns, str(path), folder, prior)
+    elif set(columns.features()) & set(_COMPUTED) - set(before):
+        table = _with_descriptions(table, columns, folder, progress)
+    source = TableSource(
+        table,
+        columns,
+        str(path),
+        folder,
+        computed=[name for name in table.schema.names if name not in before],
+        pages=pages,
+        show=show,
+        is_named=bool({"quality", "similarity", "categorical"} & given.keys()),
+    )
+    material = TableMaterial(source, prior)
+    if columns.missing == "mean":
+        material.notes = _note_on_empty_cells(table, material.columns, n_filled)
+    return material
 
 
-def _typed(source: Table) -> pa.Table:
-    """Return a table in memory, text that is numbers or vectors turned into them."""
+def _note_on_empty_cells(
+    table: pa.Table, columns: Columns, n_filled: Mapping[str, int]
+) -> list[str]:
+    """Say how many cells of features are empty, if any are."""
+    empty = {}
+    for name in columns.features():
+        if name in table.schema.names:
+            column = table.column(name)
+            n_empty = n_filled.get(name, 0) + column.null_count
+            if pa.types.is_floating(column.type):
+                n_empty += pc.sum(pc.is_nan(column)).as_py() or 0
+            elif is_text(column.type):
+                trimmed = pc.utf8_trim_whitespace(column)
+                n_empty += pc.sum(pc.equal(trimmed, "")).as_py() or 0
+            if n_empty:
+                empty[name] = n_empty
+    if not empty:
+        return []
+    cells = ", ".join(f"{n:,} of {name!r}" for name, n in empty.items())
+    return [
+        f"empty cells count as the mean of their column: {cells} (of "
+        f"{count(table.num_rows, 'row')}); --missing says otherwise"
+    ]
+
+
+def _typed(source: Table, fills: bool) -> tuple[pa.Table, dict[str, int]]:
+    """Return a table in memory, text that is numbers or vectors turned into them.
+
+    Also returns how many empty vectors were filled by the mean, by column, if it
+    ``fills`` any.
+    """
     batches, n_rows = [], 0
     for batch in source.batches():
         n_rows += batch.num_rows
@@ -86,28 +138,28 @@ def _typed(source: Table) -> pa.Table:
     if not n_rows:
         raise MaterialError(f"{source.name} has no rows")
     table = pa.Table.from_batches(batches).combine_chunks()
-    if not source.is_untyped:
-        return table
+    n_filled = {}
     for place, name in enumerate(table.schema.names):
-        column = _numbers_in(table.column(name))
-        if column is None:
-            column = _vectors_in(table.column(name), name)
+        column = table.column(name)
+        if source.is_untyped and is_text(column.type):
+            full = null_where(pc.equal(pc.utf8_trim_whitespace(column), ""), column)
+            found = _numbers_in(full)
+            column = _vectors_in(full, name) if found is None else found
+        if column is not None and is_vector(column.type) and fills:
+            n_filled[name] = column.null_count
+            column = _without_nulls(column)
         if column is not None:
             table = table.set_column(place, name, column)
-    return table
+    return table, n_filled
 
 
 def _numbers_in(column: Any) -> Any:
     """Return text as numbers, or None where it is not all numbers."""
-    if not is_text(column.type):
-        return None
-    trimmed = pc.utf8_trim_whitespace(column)
-    full = null_where(pc.equal(trimmed, ""), trimmed)
-    if full.null_count == len(full):
+    if column.null_count == len(column):
         return None
     for kind in (pa.int64(), pa.float64()):
         try:
-            return pc.cast(full, kind)
+            return pc.cast(pc.utf8_trim_whitespace(column), kind)
         except pa.ArrowInvalid:
             continue
     return None
@@ -115,14 +167,30 @@ def _numbers_in(column: Any) -> Any:
 
 def _vectors_in(column: Any, name: str) -> Any:
     """Return text as vectors, or None where the first cell is not one."""
-    first = column[0].as_py()
-    if not isinstance(first, str) or not first.lstrip().startswith("["):
+    full = column.drop_null()
+    if not len(full) or not full[0].as_py().lstrip().startswith("["):
         return None
-    rows = pa.record_batch([column.combine_chunks()], names=[name])
+    rows = pa.record_batch([full.combine_chunks()], names=[name])
     try:
-        return _as_column(Batch(rows, 0, True)[name].vectors())
+        vectors = _as_column(Batch(rows, 0, True)[name].vectors())
     except ValueError:
         return None
+    places = pc.cumulative_sum(pc.cast(pc.is_valid(column), pa.int64()))
+    return vectors.take(pc.if_else(pc.is_valid(column), pc.subtract(places, 1), None))
+
+
+def _without_nulls(column: Any) -> Any:
+    """Return vectors with the mean of all in place of those that are empty."""
+    full = column.drop_null()
+    lengths = pc.unique(pc.list_value_length(full))
+    if not column.null_count or len(lengths) != 1:
+        return column
+    values = pc.list_flatten(full).to_numpy(zero_copy_only=False)
+    vectors = np.zeros((len(column), lengths[0].as_py()))
+    is_full = column.is_valid().to_numpy()
+    vectors[is_full] = values.reshape(len(full), -1)
+    vectors[~is_full] = vectors[is_full].mean(axis=0)
+    return _as_column(vectors)
 
 
 def _as_column(vectors: AnyArray) -> Any:
@@ -139,18 +207,26 @@ def _with_features(
         columns = columns.with_roles({"similarity": vectors})
     has_quality = bool(columns.quality or columns.categorical or _numbers(table, taken))
     if not has_quality or not columns.similarity:
-        display = RowDisplay(table, columns, folder)
-        paths = [display.picture(row) for row in range(table.num_rows)]
-        for name, values in _columns(_descriptions(paths, progress)).items():
-            if name not in table.schema.names:
-                table = table.append_column(name, pa.array(values))
+        table = _with_descriptions(table, columns, folder, progress)
         added = [n for n in ("shapes", "palette") if n in table.schema.names]
-        if not columns.similarity and any(path is not None for path in paths):
+        if not columns.similarity and added:
             columns = columns.with_roles({"similarity": added})
     if not has_quality and columns.similarity:
         quality = _numbers(table, taken) or list(columns.similarity)
         columns = columns.with_roles({"quality": quality})
     return table, columns
+
+
+def _with_descriptions(
+    table: pa.Table, columns: Columns, folder: Path, progress: Progress
+) -> pa.Table:
+    """Return a table with columns that describe the pictures it names, if any."""
+    display = RowDisplay(table, columns, folder)
+    paths = [display.picture(row) for row in range(table.num_rows)]
+    for name, values in _columns(_descriptions(paths, progress)).items():
+        if name not in table.schema.names:
+            table = table.append_column(name, pa.array(values))
+    return table
 
 
 def _numbers(table: pa.Table, taken: set[str | None]) -> list[str]:
@@ -159,14 +235,15 @@ def _numbers(table: pa.Table, taken: set[str | None]) -> list[str]:
 
 def image_material(
     folder: Path,
-    page: int | None = None,
-    prior: TableSelector | None = None,
-    progress: Progress = ignore,
+    page: int | None,
+    prior: TableSelector | None,
+    progress: Progress,
 ) -> TableMaterial:
     """Open a folder of pictures.
 
     Folders in it are groups; pictures that are in none come in pages of 20 by default,
-    and so do those of a folder that has more than five pages.
+    and so do those of a folder that has more than five pages.  With a page of 0, all
+    pictures of a folder are a group.
     """
     paths = _pictures_in(folder)
     found = dict(zip(paths, _descriptions(paths, progress), strict=True))
@@ -174,26 +251,25 @@ def image_material(
     if not kept:
         raise MaterialError(f"there is no picture in {folder} that can be read")
     names = [path.relative_to(folder) for path in kept]
+    page = _PAGE_PICTURES if page is None else page
+    groups = _pages(names, page) if page else _folders(names, folder)
     columns = {
-        "image": [name.as_posix() for name in names],
-        "page": _pages(names, page or _PAGE_PICTURES),
+        "group": groups,
+        "file": [name.as_posix() for name in names],
         **_columns(list(kept.values())),
     }
-    return TableMaterial(
+    roles = Columns.of(quality=list(PICTURE_NAMES), similarity=["shapes", "palette"])
+    roles = roles if prior is None else replace(prior.columns_, label=None, cost=None)
+    source = TableSource(
         pa.table(columns),
-        Columns.of(
-            group="page",
-            item="image",
-            quality=list(PICTURE_NAMES),
-            similarity=["shapes", "palette"],
-        ),
+        replace(roles, group="group", item="file"),
         "picks.parquet",
         folder,
-        prior,
-        "images",
-        ("image", "images"),
-        PICTURE_NAMES,
+        computed=_COMPUTED,
+        pages="group",
+        is_named=True,
     )
+    return TableMaterial(source, prior, "images", ("image", "images"))
 
 
 def _pictures_in(folder: Path) -> list[Path]:
@@ -238,6 +314,12 @@ def _columns(descriptions: Sequence[Any]) -> dict[str, Any]:
     columns["shapes"] = _as_column(shapes.astype(np.float32))
     columns["palette"] = _as_column(palettes.astype(np.float32))
     return columns
+
+
+def _folders(names: Sequence[Path], folder: Path) -> list[str]:
+    """Return the folder of every picture."""
+    own = folder.resolve().name
+    return [own if str(n.parent) == "." else n.parent.as_posix() for n in names]
 
 
 def _pages(names: Sequence[Path], page: int) -> list[str]:

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from variegate._typing import AnyArray, FloatArray
-from variegate.studio.material.base import MaterialError
+from variegate.material.base import MaterialError
+from variegate.report.wording import percent
 from variegate.video.picture import (
     PICTURE_STATISTICS,
     colour_layout,
@@ -69,6 +70,17 @@ def describe_picture(image: AnyArray) -> tuple[FloatArray, FloatArray, FloatArra
     statistics[PICTURE_STATISTICS.index("sharpness")] = _sharpness(small)
     palette = colour_layout(small, 1, 1, square_root=True)
     return statistics, palette / np.sqrt(3.0), _shapes(small)
+
+
+def statistic_texts(statistics: FloatArray) -> list[str]:
+    """Return the numbers about a picture as text, the logarithm of a count undone."""
+    texts = []
+    for name, value in zip(PICTURE_STATISTICS, statistics.tolist(), strict=True):
+        if name == "n_colours":
+            texts.append(f"{np.exp(value):.0f}")
+        else:
+            texts.append(percent(value) if name == "dark_share" else f"{value:.3g}")
+    return texts
 
 
 def _sharpness(image: AnyArray) -> float:

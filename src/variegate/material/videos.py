@@ -6,10 +6,9 @@ import csv
 import hashlib
 import io
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from threading import Lock, Thread, main_thread
@@ -21,30 +20,24 @@ import numpy as np
 from variegate._progress import Progress
 from variegate._typing import AnyArray
 from variegate.kernels import Kinds, Linear, Mixture, MultipleKernel
-from variegate.studio.material.base import (
-    Item,
-    Material,
-    MaterialError,
-    Picks,
-    is_any,
-)
+from variegate.material.base import Item, Material, MaterialError, Picks, is_any
+from variegate.material.pictures import statistic_texts
+from variegate.tuning.family import OmegaFamily
+from variegate.tuning.path import PathPoint
 from variegate.video import KeyframePicker
-from variegate.video.candidates import (
-    ReadVideo,
-    TrainingVideo,
-    VideoView,
-    read_candidates,
-)
+from variegate.video.candidates import ReadVideo, VideoView, read_candidates
 from variegate.video.picker import load_default
 from variegate.video.picks import frames_at
-from variegate.video.picture import shrunk
+from variegate.video.picture import decoded, shrunk
 from variegate.video.reading import VIDEO_SUFFIXES, time_label
+from variegate.video.storyboard import encode_jpeg
 
 #: Candidates that are shown together: a longer video comes in parts.
 _TOGETHER = 40
 
-#: The widest picture of a frame that is kept.
-_WIDEST = 480
+#: The longer side, in pixels, of the pictures of frames that are kept.
+_LONGEST = 960
+_JPEG_QUALITY = 90
 
 #: Seconds to wait for the picture of a frame, and between two looks at whether the
 #: program goes on.
@@ -64,17 +57,22 @@ class _Piece:
 
 
 class VideoMaterial(Material):
-    """Candidate frames of a video or a folder of videos, in parts of at most 40.
+    """Candidate frames of a video or a folder of videos.
 
-    Without a ``prior``, local patterns are those of the picker that comes with the
-    package, and nothing else is.
+    They come in parts of at most 40, unless videos ``are_whole``.  Without a ``prior``,
+    local patterns are those of the picker that comes with the package, and nothing else
+    is.
     """
 
     kind = "video"
     nouns = ("frame", "frames")
 
     def __init__(
-        self, path: Path, prior: KeyframePicker | None, progress: Progress
+        self,
+        path: Path,
+        prior: KeyframePicker | None,
+        progress: Progress,
+        are_whole: bool = False,
     ) -> None:
         self._folder = path if path.is_dir() else path.parent
         self._paths = paths = [path] if not path.is_dir() else _videos_in(path)
@@ -82,7 +80,7 @@ class VideoMaterial(Material):
         self.prior = None if prior is None else prior.family_
         self._pieces: list[_Piece] = []
         for done, path in enumerate(paths, 1):
-            self._add(path, read_candidates(path, self._picker.every_))
+            self._add(path, read_candidates(path, self._picker.every_), are_whole)
             progress("opening", done, len(paths))
         self.names = [piece.name for piece in self._pieces]
         self.sizes = [len(piece.view) for piece in self._pieces]
@@ -101,9 +99,9 @@ class VideoMaterial(Material):
             digest.update(ground_set.quality.tobytes())
         self.fingerprint = digest.hexdigest()
 
-    def _add(self, path: Path, video: ReadVideo) -> None:
+    def _add(self, path: Path, video: ReadVideo, is_whole: bool) -> None:
         frames = _Frames(path, [frame.time for frame in video.view.descriptions])
-        n_parts = -(-len(video.view) // _TOGETHER)
+        n_parts = 1 if is_whole else -(-len(video.view) // _TOGETHER)
         bounds = np.linspace(0, len(video.view), n_parts + 1).round().astype(int)
         for part, (first, end) in enumerate(pairwise(bounds.tolist()), 1):
             some = slice(first, end)
@@ -128,58 +126,57 @@ class VideoMaterial(Material):
         piece = self._pieces[group]
         return piece.frames.picture(piece.view.descriptions[item].time)
 
-    _columns_of_picks = (("video", "string"), ("time", "float64"), ("picked", "int8"))
+    def values(self, group: int, item: int) -> Sequence[str]:
+        """Return the value of every quality feature as text."""
+        return statistic_texts(self._pieces[group].view.descriptions[item].picture)
 
-    def _rows(self, picks: Picks) -> list[tuple[Any, ...]]:
-        return [
-            (self._pieces[group].video, round(frame.time, 3), int(number in chosen))
-            for group, chosen in picks.items()
-            for number, frame in enumerate(self._pieces[group].view.descriptions)
-        ]
+    _place_columns = (("group", "string"), ("file", "string"), ("time", "float64"))
+
+    def _places(self, group: int) -> Sequence[tuple[str, str, float]]:
+        piece = self._pieces[group]
+        times = [round(frame.time, 3) for frame in piece.view.descriptions]
+        return [(piece.name, piece.video, time) for time in times]
 
     def picks_text(self, name: str, picks: Picks) -> str | None:
         """Return picked times as ``variegate fit-keyframes`` takes them."""
         if name != "picks.csv":
             return None
         lines = io.StringIO()
-        rows = [(v, f"{time:.3f}") for v, time, picked in self._rows(picks) if picked]
-        csv.writer(lines, lineterminator="\n").writerows([("video", "time"), *rows])
+        rows: list[tuple[Any, ...]] = [("video", "time")]
+        for group, chosen in picks.items():
+            places = self._places(group)
+            rows += [(places[n][1], f"{places[n][2]:.3f}") for n in chosen]
+        csv.writer(lines, lineterminator="\n").writerows(rows)
         return lines.getvalue()
 
-    def learner(self, picks: Picks) -> Callable[[], KeyframePicker]:
-        """Return a function that learns a picker from picks, of the parts done."""
-        training = [
-            TrainingVideo(
-                self._pieces[group].view, [chosen.tolist()], [0], self.names[group]
-            )
-            for group, chosen in picks.items()
-            if len(chosen)
-        ]
-        if not training:
-            raise MaterialError("nothing was picked yet")
-        return partial(_learned, training, self._picker.encoder_, self._picker.every_)
+    def model(
+        self, family: OmegaFamily, picks: Picks, path: Sequence[PathPoint]
+    ) -> KeyframePicker:
+        """Return a picker; the best choices of candidates are the picks themselves."""
+        first, own = family.models[0], self._picker
+        picker = KeyframePicker(
+            lam=first.lam, omega=family.omegas, blocks=own.blocks, l2=first.l2
+        )
+        picker.family_, picker.encoder_ = family, own.encoder_
+        picker.every_ = own.every_
+        picker.training_ = {
+            "n_videos": len({self._pieces[group].video for group in picks}),
+            "n_candidates": sum(self.sizes[group] for group in picks),
+            "n_users": 1,
+            "n_lost": 0,
+            "oracle_f": 1.0,
+        }
+        return picker
 
-    def command_line(self, picks: Picks) -> str:
-        """Return the commands that learn from the same picks.
+    def fit_command(self, picks: Picks) -> str:
+        """Return the command that learns from a file of picks.
 
-        They learn which local patterns there are from the videos themselves, and take
-        a part of a video that is not done for one without picks.
+        It takes a part of a video that is not done for one without picks.
         """
-        first = shlex.quote(str(self._paths[0]))
         return (
             f"variegate fit-keyframes {shlex.quote(str(self._folder))} picks.csv "
-            "--omega 0.25 --omega 1 --omega 4 -o model.json\n"
-            f"variegate keyframes {first} -o frames --model model.json\n"
+            "--omega 0.25 --omega 1 --omega 4 -o keyframes.json"
         )
-
-
-def _learned(
-    training: Sequence[TrainingVideo], encoder: Any, every: float
-) -> KeyframePicker:
-    picker = KeyframePicker(omega=(0.25, 1.0, 4.0))
-    picker.fit_prepared(training, encoder)
-    picker.every_ = every
-    return picker
 
 
 class _Frames:
@@ -187,7 +184,7 @@ class _Frames:
 
     def __init__(self, path: Path, times: Sequence[float]) -> None:
         self._path = path
-        self._pictures: dict[float, Future[AnyArray]] = {t: Future() for t in times}
+        self._pictures: dict[float, Future[bytes]] = {t: Future() for t in times}
         self._lock = Lock()
         self._is_started = False
 
@@ -196,12 +193,14 @@ class _Frames:
         with self._lock:
             if not self._is_started:
                 self._is_started = True
-                Thread(target=self._read, daemon=True).start()
+                Thread(target=self._read).start()
         end = monotonic() + _WAIT
         # Interpreters wait for this thread at their end: it must not wait then.
         while monotonic() < end and main_thread().is_alive():
             try:
-                return self._pictures[time].result(_LOOK)
+                picture = decoded(self._pictures[time].result(_LOOK))
+                assert picture is not None
+                return picture
             except TimeoutError:
                 continue
             except CancelledError:
@@ -209,10 +208,17 @@ class _Frames:
         raise MaterialError(f"a frame of {self._path.name} cannot be read")
 
     def _read(self) -> None:
+        def check(*_: object) -> None:
+            # A reader that the end of the program cuts off takes it down.
+            if not main_thread().is_alive():
+                raise CancelledError
+
         try:
-            for time, frame in frames_at(self._path, self._pictures):
-                small = np.array(shrunk(frame.image, _WIDEST))
-                self._pictures[time].set_result(small)
+            for time, frame in frames_at(self._path, self._pictures, check):
+                small = shrunk(frame.image, _LONGEST)
+                self._pictures[time].set_result(encode_jpeg(small, _JPEG_QUALITY))
+        except CancelledError:
+            pass
         finally:
             for picture in self._pictures.values():
                 picture.cancel()  # does nothing to those that are there

@@ -4,31 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shlex
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from variegate._progress import Progress
-from variegate._typing import AnyArray, IntArray
+from variegate._typing import IntArray
 from variegate.files.folders import files_below
 from variegate.ground_set import GroundSet
 from variegate.kernels import Linear, MultipleKernel
-from variegate.studio.material.base import (
-    Item,
-    Material,
-    MaterialError,
-    Picks,
-    is_any,
-)
+from variegate.material.base import Item, Material, MaterialError, Picks, is_any
 from variegate.text import Summarizer
 from variegate.text.budget import Budget
-from variegate.text.cluster_view import ClusterView, feature_names
+from variegate.text.cluster_view import ClusterView, feature_names, raw_features
 from variegate.text.documents import Cluster
 from variegate.text.languages import language_of
 from variegate.text.readers import DOCUMENT_SUFFIXES, read_clusters, read_documents
+from variegate.tuning.family import OmegaFamily
+from variegate.tuning.path import PathPoint
 
 #: Files that may hold clusters of documents, or a table.
 CLUSTER_SUFFIXES = (".jsonl", ".ndjson")
@@ -51,11 +47,15 @@ class DocumentsMaterial(Material):
         self, path: Path, prior: Summarizer | None, progress: Progress
     ) -> None:
         self._path = path
+        if prior is not None and prior.embedded_:
+            raise MaterialError(
+                "the model compares sentences by vectors of its owner, which no file "
+                "holds: give one that was learned without embed"
+            )
         clusters, self.names = _read(path)
         self.prior = None if prior is None else prior.family_
-        embed = None if prior is None else prior.embed
-        features = "full" if prior is None else prior.features
-        self.feature_names = feature_names(features)
+        self._features = "full" if prior is None else prior.features
+        self.feature_names = feature_names(self._features)
         self.kernels = {
             "Gaussians": MultipleKernel(
                 bandwidths=[2.0**q for q in range(-6, 7)], linear=True
@@ -68,50 +68,68 @@ class DocumentsMaterial(Material):
             if len(view) > _MOST_SENTENCES:
                 raise MaterialError(
                     f"{self.names[done - 1]} has {len(view):,} sentences: divide "
-                    f"what has more than {_MOST_SENTENCES:,}"
+                    f"documents of more than {_MOST_SENTENCES:,}"
                 )
             self._views.append(view)
-            self._ground_sets.append(
-                GroundSet(view.quality(features), view.similarity(embed))
-            )
+            quality = view.quality(self._features)
+            self._ground_sets.append(GroundSet(quality, view.similarity()))
             progress("opening", done, len(clusters))
         self.sizes = [len(view) for view in self._views]
         texts = [(n, v.texts) for n, v in zip(self.names, self._views, strict=True)]
         self.fingerprint = hashlib.sha256(json.dumps(texts).encode()).hexdigest()
+        self._raw = lru_cache(16)(
+            lambda group: raw_features(self._views[group], self._features)
+        )
 
     def _items(self, group: int) -> Sequence[Item]:
         n_documents = len(self._views[group].cluster.documents)
         items = []
-        for number, (document, position, text) in enumerate(self._sentences(group), 1):
-            fields = (("document", document),) * (n_documents > 1)
+        for number, (_, file, position, text) in enumerate(self._places(group), 1):
+            fields = (("document", Path(file).name),) * (n_documents > 1)
             fields += (("sentence", str(position)),)
             items.append(Item(str(number), text, fields))
         return items
 
-    def _sentences(self, group: int) -> Iterator[tuple[str, int, str]]:
-        """Yield document, number in it and text of the sentences of a group."""
-        view = self._views[group]
-        for sentence, text in zip(view.candidate_sentences, view.texts, strict=True):
-            document = view.cluster.documents[sentence.document]
-            yield Path(document.id).name, sentence.position + 1, text
+    def values(self, group: int, item: int) -> Sequence[str]:
+        """Return the value of every quality feature as text."""
+        values = []
+        for name, column in self._raw(group).items():
+            value = float(column[item])
+            if name == "length":
+                values.append(f"{self._views[group].length[item]:.0f} words")
+            elif np.isin(column, (0.0, 1.0)).all():
+                values.append("yes" if value else "no")
+            else:
+                values.append(f"{value:.3g}")
+        return values
 
-    def _picture(self, group: int, item: int) -> AnyArray:
-        raise MaterialError("sentences have no pictures")
-
-    _columns_of_picks = (
-        ("cluster", "string"),
-        ("document", "string"),
+    _place_columns = (
+        ("group", "string"),
+        ("file", "string"),
         ("sentence", "int64"),
         ("text", "string"),
-        ("picked", "int8"),
     )
 
-    def _rows(self, picks: Picks) -> list[tuple[Any, ...]]:
+    def _places(self, group: int) -> Sequence[tuple[str, str, int, str]]:
+        view = self._views[group]
+        files = [self._file(document.id) for document in view.cluster.documents]
         return [
-            (self.names[group], *sentence, int(place in chosen))
-            for group, chosen in picks.items()
-            for place, sentence in enumerate(self._sentences(group))
+            (self.names[group], files[one.document], one.position + 1, text)
+            for one, text in zip(view.candidate_sentences, view.texts, strict=True)
         ]
+
+    def _labels(self, per: str, group: int) -> Sequence[Any]:
+        if per == "document":
+            return [file for _, file, *_ in self._places(group)]
+        return super()._labels(per, group)
+
+    def _file(self, name: str) -> str:
+        """Return the name of a document, below the folder of DATA if it is there."""
+        folder = self._path if self._path.is_dir() else self._path.parent
+        path = Path(name)
+        return (
+            path.relative_to(folder).as_posix() if path.is_relative_to(folder) else name
+        )
 
     def picks_text(self, name: str, picks: Picks) -> str | None:
         """Return JSON lines as ``variegate fit-summarizer`` takes them.
@@ -146,26 +164,32 @@ class DocumentsMaterial(Material):
         longest = max(1, *(len(text.split()) for text in texts))
         return Budget(longest + longest // 10, "words")
 
-    def learner(self, picks: Picks) -> Callable[[], Summarizer]:
-        """Return a function that learns a summarizer from picks.
+    def model(
+        self, family: OmegaFamily, picks: Picks, path: Sequence[PathPoint]
+    ) -> Summarizer:
+        """Return a summarizer; the best summaries are the picks themselves."""
+        first = family.models[0]
+        summarizer = Summarizer(
+            lam=first.lam,
+            omega=family.omegas,
+            features=self._features,
+            budget=str(self._budget(picks)),
+            l2=first.l2,
+        )
+        summarizer.family_, summarizer.embedded_ = family, False
+        summarizer.training_ = {
+            "n_clusters": len(picks),
+            "n_sentences": sum(self.sizes[group] for group in picks),
+            "oracle_rouge_1_f": 1.0,
+            "oracle_rouge_2_f": 1.0,
+        }
+        return summarizer
 
-        By way of a file, as the command does it: the markup of a page is not kept.
-        """
-        if not any(map(len, picks.values())):
-            raise MaterialError("nothing was picked yet")
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "picks.jsonl"
-            path.write_text(self.picks_text(path.name, picks) or "", encoding="utf-8")
-            clusters = read_clusters(path)
-        budget = str(self._budget(picks))
-        return partial(Summarizer(omega=(0.25, 1.0, 4.0), budget=budget).fit, clusters)
-
-    def command_line(self, picks: Picks) -> str:
-        """Return the commands that learn the same from a file of picks."""
+    def fit_command(self, picks: Picks) -> str:
+        """Return the command that learns from a file of picks."""
         return (
             f"variegate fit-summarizer picks.jsonl --budget {self._budget(picks)} "
-            "--omega 0.25 --omega 1 --omega 4 -o model.json\n"
-            f"variegate summarize {shlex.quote(str(self._path))} --model model.json\n"
+            "--omega 0.25 --omega 1 --omega 4 -o summarizer.json"
         )
 
 

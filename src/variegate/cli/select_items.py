@@ -1,0 +1,98 @@
+"""``variegate select`` for pictures, documents and videos."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from variegate.cli import options, output
+from variegate.cli.progress import show_progress
+from variegate.report.wording import count
+
+if TYPE_CHECKING:
+    from variegate.material.selecting import SelectedItems
+
+#: Parameters of ``variegate select`` that say something about items without columns.
+_KNOWN = {
+    "table", "model", "out", "html", "k", "omega", "at_most", "per", "force", "as_json",
+}  # fmt: skip
+
+
+def is_for_items(model: Any) -> bool:
+    """Return whether a model chooses from pictures, documents or videos."""
+    known = ("picture-selector", "summarizer", "keyframe-picker")
+    return getattr(model, "_type", None) in known
+
+
+def refuse_other_data(path: Path, model: Any) -> None:
+    """Refuse a folder without tables for a model that was learned from a table."""
+    from variegate.files.folders import files_below
+    from variegate.tables.reading import FORMATS
+
+    is_for_tables = getattr(model, "_type", None) == "table-selector"
+    if not is_for_tables or not path.is_dir():
+        return
+    suffixes = {file.suffix.lower() for file in files_below(path)}
+    if suffixes and not suffixes & FORMATS.keys():
+        raise click.UsageError(
+            f"{path} holds no tables, but the model was learned from a table: give a "
+            "table, or a model that was learned from such data"
+        )
+
+
+def choose_items(
+    path: Path, model: Any, out: Path, html: Path | None, force: bool, as_json: bool,
+    **limits: Any,
+) -> None:  # fmt: skip
+    """Choose items of each group by a model, and write them."""
+    from variegate.files.atomic import write_atomic
+    from variegate.material.contact_sheet import contact_sheet
+    from variegate.material.selecting import select_items
+    from variegate.tables.output import write_table
+    from variegate.tables.reading import format_of
+
+    given = options.given_options()
+    unused = [given[name] for name in given if name not in _KNOWN]
+    if unused:
+        raise click.UsageError(
+            f"{', '.join(unused)}: only for tables, and {path} is opened as pictures, "
+            "documents or videos because of --model"
+        )
+    format_of(out)
+    for target, name in ((out, "-o"), (html, "--html")):
+        output.refuse_to_replace(target, name, [path], force)
+    with output.print_warnings_as_notes(), show_progress("opening") as progress:
+        found = select_items(path, model, progress=progress, **limits)
+    write_table(found.table(), out)
+    if html is not None:
+        title = f"Chosen from {path.resolve().name}"
+        shown = found.chosen, found.probability
+        page = contact_sheet(found.material, *shown, title=title)
+        write_atomic(html, page)
+    numbers = _numbers(found, out)
+    output.print_result(as_json, numbers, lambda: _text(found), indent=None)
+    output.print_written(out, html)
+
+
+def _numbers(found: SelectedItems, out: Path) -> dict[str, Any]:
+    """Return the numbers of chosen items, by group."""
+    names = found.material.names
+    return {
+        "items": sum(found.material.sizes),
+        "groups": len(names),
+        "empty_groups": sum(not len(items) for items in found.chosen.values()),
+        "chosen": sum(map(len, found.chosen.values())),
+        "file": str(out),
+        "chosen_by_group": {names[g]: len(items) for g, items in found.chosen.items()},
+    }
+
+
+def _text(found: SelectedItems) -> str:
+    """Return the numbers of chosen items in a sentence."""
+    material = found.material
+    chosen, n_items = sum(map(len, found.chosen.values())), sum(material.sizes)
+    n_groups = count(len(material.names), "group")
+    nouns = material.nouns[n_items != 1]
+    return f"{chosen:,} of {n_items:,} {nouns} chosen from {n_groups}"

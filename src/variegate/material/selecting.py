@@ -1,0 +1,116 @@
+"""Choose items of new data by a model of the studio or of the fit commands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from variegate._progress import Progress, ignore
+from variegate._typing import FloatArray, IntArray
+from variegate.application.base import best_by_quality
+from variegate.decoding.residuals import rank_members
+from variegate.estimator import LargeMarginDPP
+from variegate.ground_set import GroundSet
+from variegate.material.base import Material, most_items
+from variegate.material.opening import open_material
+
+#: Items of a larger group that are candidates: those of the highest quality.
+_MOST_CANDIDATES = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class SelectedItems:
+    """Items chosen from each group of a material.
+
+    Attributes
+    ----------
+    material : Material
+    chosen : dict
+        From the number of a group to its chosen items, best first.
+    probability : list of arrays
+        For each group, the probability of every item to be chosen; NaN for items of a
+        large group that are not candidates.
+    """
+
+    material: Material
+    chosen: dict[int, IntArray]
+    probability: list[FloatArray]
+
+    def table(self) -> Any:
+        """Return the chosen items as an Arrow table.
+
+        Beside group, file and the place in it, it has the rank of each item in its
+        group and its inclusion probability; of a table, the rows.
+        """
+        return self.material.chosen_table(self.chosen, self.probability)
+
+
+def select_items(
+    path: str | Path,
+    model: Any,
+    *,
+    k: int | None = None,
+    omega: float | None = None,
+    at_most: int | None = None,
+    per: str | None = None,
+    progress: Progress = ignore,
+) -> SelectedItems:
+    """Choose items of each group of pictures, documents, videos or a table.
+
+    The groups are folders of pictures, folders of documents or single ones, and videos.
+    Their features are those that the model was learned with, and items are chosen as
+    the studio proposes them, by greedy search.
+
+    Parameters
+    ----------
+    path : path
+    model : application
+        :class:`~variegate.material.picture_selector.PictureSelector`,
+        :class:`variegate.text.Summarizer` or :class:`variegate.video.KeyframePicker`.
+    k : int, optional
+        Items to choose from each group; by default the model decides.
+    omega : float, optional
+        Below 1 few and precise, above 1 many and complete; by default 1.
+    at_most, per : int, str, optional
+        Choose at most so many items of a group with the same value of ``per``: the
+        "document" of sentences, the "shot" of frames, or a column.
+    progress : callable, optional
+    """
+    material = open_material(path, model=model, page=0, progress=progress)
+    material.limit(at_most, per)
+    family = model.family_
+    by_model = family.at(family.resolve(omega))
+    chosen, probability = {}, []
+    with threadpool_limits(1, user_api="blas"):
+        for group in range(len(material.sizes)):
+            limits = material.limits(group)
+            order, chances = _choose(by_model, material.ground_set(group), k, limits)
+            chosen[group] = order
+            probability.append(chances)
+            progress("choosing", group + 1, len(material.sizes))
+    return SelectedItems(material, chosen, probability)
+
+
+def _choose(
+    model: LargeMarginDPP, ground_set: GroundSet, k: int | None, limits: dict[str, Any]
+) -> tuple[IntArray, FloatArray]:
+    """Return the chosen items, best first, and the probability of every item."""
+    size = len(ground_set)
+    rows = best_by_quality(model, ground_set.quality, _MOST_CANDIDATES)
+    if limits:
+        limits = limits | {"per": [limits["per"][row] for row in rows]}
+    if len(rows) < size:
+        blocks = {name: block[rows] for name, block in ground_set.blocks.items()}
+        ground_set = GroundSet(ground_set.quality[rows], blocks)
+    if k is not None:
+        k = min(k, most_items(len(rows), limits))
+    ensemble = model.ensemble(ground_set)
+    selection = ensemble.decode("greedy", k=k, **limits)
+    order = rank_members(ensemble, selection.indices)
+    probability = np.full(size, np.nan)
+    probability[rows] = ensemble.marginals()
+    return rows[order], probability

@@ -1,0 +1,247 @@
+"""A table as material: rows of groups, encoded as ``TableSelector`` does it."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from variegate._typing import AnyArray
+from variegate.kernels import Kernel, Mixture
+from variegate.material.base import Item, Material, MaterialError, Picks
+from variegate.material.picture_selector import PictureSelector
+from variegate.material.pictures import PICTURE_NAMES, read_picture, statistic_texts
+from variegate.material.row_display import RowDisplay, value_text
+from variegate.tables.columns import Columns, check_column_exists
+from variegate.tables.derived import AGE
+from variegate.tables.encoding import Encoding, FeatureColumn
+from variegate.tables.groups import Groups
+from variegate.tables.model_file import NOUNS, training_record
+from variegate.tables.policy import Policy
+from variegate.tables.selector import TableSelector
+from variegate.tables.survey import learn_encoding, resolve_columns, survey_table
+from variegate.tables.table import MemoryTable
+from variegate.tables.training import MAX_ROWS, Learned, kernel_for
+from variegate.tuning.family import OmegaFamily
+from variegate.tuning.path import OmegaPath, PathPoint
+
+#: Numbers of kinds that are learned; the first is the default.
+_N_KINDS = (16, 8, 32)
+
+
+@dataclass(frozen=True, eq=False)
+class TableSource:
+    """A table in memory, and how it came about.
+
+    ``columns`` are not resolved yet, and have no label; ``name`` is that of the file,
+    for commands.  Pictures that the table names are in ``folder``; no others are ever
+    read.  ``computed`` columns describe pictures; ``pages`` is a column of groups that
+    DATA did not have.  ``show`` are the columns to show: by default features, if some
+    were named, or all.
+    """
+
+    table: pa.Table
+    columns: Columns
+    name: str
+    folder: Path
+    computed: Sequence[str] = ()
+    pages: str | None = None
+    show: Sequence[str] = ()
+    is_named: bool = False
+    notes: Sequence[str] = ()
+
+
+class TableMaterial(Material):
+    """Groups of rows of a table; the encoding is that of ``prior``, if there is one."""
+
+    def __init__(
+        self,
+        source: TableSource,
+        prior: TableSelector | None,
+        kind: str = "table",
+        nouns: tuple[str, str] = ("row", "rows"),
+    ) -> None:
+        self.kind, self.nouns, self.notes = kind, nouns, source.notes
+        self._source, self._table = source, source.table
+        rows = MemoryTable(self._table)
+        self.columns = resolve_columns(rows, source.columns)
+        self.prior = None if prior is None else prior.family_
+        found = survey_table(rows, replace(self.columns, label=None, relevance=None))
+        self._encoding = learn_encoding(found) if prior is None else prior.encoding_
+        self.kernels = _kernels(self._encoding)
+        self.feature_names = self._encoding.names
+        self._groups = list(Groups(found, self._encoding, memory=0))
+        self._ground_sets = [group.ground_set for group in self._groups]
+        self.names = [str(group.name) for group in self._groups]
+        self.sizes = [len(group) for group in self._groups]
+        largest = int(np.argmax(self.sizes))
+        if self.sizes[largest] > MAX_ROWS:
+            raise MaterialError(
+                f"group {self.names[largest]!r} has {self.sizes[largest]:,} rows: "
+                f"divide groups of more than {MAX_ROWS:,}"
+            )
+        shown = [n for n in self._shown_columns() if n not in source.computed]
+        self._display = RowDisplay(self._table, self.columns, source.folder, shown)
+        digest = hashlib.sha256(repr((self.kind, self.names, self.sizes)).encode())
+        for group in self._groups:
+            for array in (group.rows, group.quality, *group.blocks.values()):
+                digest.update(array.tobytes())
+        self.fingerprint = digest.hexdigest()
+
+    def _shown_columns(self) -> list[str]:
+        """Return the columns to show: as asked, features, or all of them."""
+        source, names = self._source, self._table.schema.names
+        for name in source.show or ():
+            check_column_exists(name, names)
+        features = [name.removeprefix(AGE) for name in self.columns.features()]
+        shown = source.show or (features if source.is_named else names)
+        return [name for name in dict.fromkeys(shown) if name in names]
+
+    def _items(self, group: int) -> Sequence[Item]:
+        return self._display.items(self._groups[group].rows)
+
+    def _picture(self, group: int, item: int) -> AnyArray:
+        path = self._display.picture(int(self._groups[group].rows[item]))
+        if path is None:
+            raise MaterialError("there is no picture of this row")
+        return read_picture(path)
+
+    def values(self, group: int, item: int) -> Sequence[str]:
+        """Return the value of every quality feature as the table has it."""
+        row = self._table.slice(int(self._groups[group].rows[item]), 1).to_pylist()[0]
+        if set(PICTURE_NAMES) <= set(self._source.computed):
+            numbers = np.array([row[name] for name in PICTURE_NAMES])
+            row |= zip(PICTURE_NAMES, statistic_texts(numbers), strict=True)
+        features = self._ground_sets[group].quality[item]
+        texts: list[str] = []
+        for column in self._encoding.quality:
+            texts += _texts_of(column, features[len(texts) :], row)
+        return texts
+
+    def _labels(self, per: str, group: int) -> Sequence[Any]:
+        check_column_exists(per, self._table.schema.names)
+        return list(
+            self._table.column(per).take(pa.array(self._groups[group].rows)).to_pylist()
+        )
+
+    @property
+    def label(self) -> str:  # type: ignore[override]
+        """The column of exported picks that says which rows were picked."""
+        return unused_name("picked", self._table)
+
+    def places_table(self, chosen: Picks, with_features: bool = False) -> pa.Table:
+        """Return the rows of some items."""
+        rows = [self._groups[group].rows[items] for group, items in chosen.items()]
+        table = self._table.take(pa.array(np.concatenate(rows)))
+        return table if with_features else table.drop_columns(self._source.computed)
+
+    def model(
+        self, family: OmegaFamily, picks: Picks, path: Sequence[PathPoint]
+    ) -> TableSelector:
+        """Return a selector, as if it had learned these models from the picks."""
+        table, first = self.picks_table(picks), family.models[0]
+        roles = self._roles() | {"omega": family.omegas, "lam": first.lam}
+        of_pictures = bool(self._source.computed)
+        selector = (PictureSelector if of_pictures else TableSelector)(
+            **roles, l2=first.l2, empty_groups="keep"
+        )
+        found = survey_table(
+            MemoryTable(table), replace(self.columns, label=self.label, relevance=None)
+        )
+        all_groups = np.arange(len(found))
+        learned = Learned(Policy(family, 1.0))
+        scores = OmegaPath(first.lam, tuple(path), 1.0, nouns=NOUNS) if path else None
+        group = None if self._source.pages else self.columns.group
+        selector.columns_ = replace(self.columns, group=group, label=self.label)
+        selector.encoding_, selector.seed_ = self._encoding, 0
+        selector.policy_, selector.family_ = learned.policy, family
+        selector.path_ = scores
+        selector._set_names(table.schema.names)
+        selector.training_ = training_record(
+            found, learned, scores, None, all_groups, all_groups[:0]
+        ) | {"n_judged": 0}
+        return selector
+
+    def _roles(self) -> dict[str, Any]:
+        """Return the roles of columns, for a selector and ``variegate fit``."""
+        columns, given = self.columns, self._source.columns
+        # Vectors of several columns and ages of dates by the names that make them.
+        quality = given.quality if columns.vectors or columns.ages else columns.quality
+        named = {
+            "group": columns.group,
+            "item": columns.item,
+            "quality": tuple(n for n in quality if n not in columns.categorical),
+            "categorical": columns.categorical,
+            "similarity": given.similarity or columns.similarity,
+            "label": self.label,
+            "missing": columns.missing,
+        }
+        return {name: value for name, value in named.items() if value}
+
+    def fit_command(self, picks: Picks) -> str:
+        """Return the command that learns from a file of picks."""
+        options = []
+        for role, names in self._roles().items():
+            value = names if isinstance(names, str) else ",".join(names)
+            if role in ("group", "label", "quality", "similarity"):
+                options.append(f"--{role} {shlex.quote(value)}")
+            else:
+                options.append(f"--columns {shlex.quote(f'{role}={value}')}")
+        options += ["--empty-groups keep", "--validation 0", "-o fitted.json"]
+        return " \\\n    ".join(["variegate fit picks.parquet", *options])
+
+
+def _texts_of(
+    column: FeatureColumn, features: AnyArray, row: Mapping[str, Any]
+) -> list[str]:
+    """Return the values of a column's features in a row, as text."""
+    cell = row.get(column.name, row.get(column.name.removeprefix(AGE), column))
+    values = features[: column.size]
+    if cell is None or cell != cell:
+        texts = ["empty"] * column.size
+    elif column.kind == "category":
+        texts = ["yes" if value else "no" for value in values]
+    elif column.kind == "number" and column.name in row:
+        texts = [value_text(cell)]
+    else:
+        size = len(column.mean)
+        numbers = values[:size] * column.scale + column.mean
+        days = " days" if column.name.startswith(AGE) else ""
+        texts = [f"{number:.4g}{days}" for number in numbers]
+    if column.has_indicator:
+        texts = [*texts[: column.size - 1], "yes" if values[-1] else "no"]
+    return texts
+
+
+def _kernels(encoding: Encoding) -> Mapping[str, Kernel]:
+    """Return candidates: kinds first for vectors, and Gaussians first for numbers."""
+    kinds = {f"{n} kinds": _kinds(n, encoding) for n in _N_KINDS}
+    others = {
+        "Gaussians": kernel_for("multiple", encoding),
+        "linear": kernel_for("linear", encoding),
+    }
+    columns = chain.from_iterable(encoding.blocks.values())
+    has_vectors = any(column.kind == "direction" for column in columns)
+    return kinds | others if has_vectors else others | kinds
+
+
+def _kinds(n: int, encoding: Encoding) -> Kernel:
+    kernel = kernel_for("kinds", encoding)
+    for part in kernel.kernels if isinstance(kernel, Mixture) else [kernel]:
+        # Closer to their start than usual: the first groups are few.
+        part.set_params(n_kinds=n, penalty=1e-2)
+    return kernel
+
+
+def unused_name(name: str, table: pa.Table) -> str:
+    """Return a name that is not one of the columns."""
+    while name in table.schema.names:
+        name += "_"
+    return name

@@ -1,1 +1,0 @@
-"""Material to be shown and learned from: tables, documents, videos and images."""
