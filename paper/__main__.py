@@ -156,7 +156,6 @@ def _distance(value: str) -> float:
 
 @app.command(
     "rouge",
-    cls=type(rouge),
     params=[option for option in rouge.params if option.name != "su"],
 )
 @click.option("--lcs", is_flag=True, help="ROUGE-L too.")

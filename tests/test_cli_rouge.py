@@ -74,19 +74,6 @@ def test_several_references(variegate):
     assert lines(best)[1][2:4] == ["0.66667", "0.66667"]
 
 
-def test_files_may_follow_one_option(variegate):
-    repeated = variegate(
-        *("rouge", "--system", "one.txt", "--system", "two.txt"),
-        *("--reference", "r1.txt", "--reference", "r2.txt", "--n", "1"),
-    )
-    short = variegate(
-        *("rouge", "--n", "1", "--system", "one.txt", "two.txt"),
-        *("--reference", "r1.txt", "r2.txt"),
-    )
-    assert short == repeated
-    assert short[0] == 0
-
-
 def test_json(variegate):
     status, out, _ = variegate(*PAIR, "--system", "two.txt", "--n", "2", "--json")
     assert status == 0

@@ -17,37 +17,16 @@ if TYPE_CHECKING:
     from variegate.text.rouge import Rouge, Score
 
 
-class _SeveralFiles(click.Command):
-    """A command whose ``--system`` and ``--reference`` take one file or several."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Repeat the option before every file that follows it."""
-        spread: list[str] = []
-        option, first = "", False
-        for word in args:
-            if word.startswith("-"):
-                name, equals, _ = word.partition("=")
-                option = name if name in ("--system", "--reference") else ""
-                first = not equals
-            elif option and not first:
-                spread.append(option)
-            else:
-                first = False
-            spread.append(word)
-        return super().parse_args(ctx, spread)
-
-
 @click.command(
-    cls=_SeveralFiles,
-    epilog="variegate rouge --system mine.txt --reference r1.txt r2.txt",
+    epilog="\b\nvariegate rouge --system mine.txt --reference r1.txt --reference r2.txt"
 )
 @option(
-    "--system FILE...", "Summaries to score, one sentence a line.", options.FILE,
-    multiple=True, required=True, name="systems",
+    "--system FILE", "Summary to score, one sentence a line. Repeat for several.",
+    options.FILE, multiple=True, required=True, name="systems",
 )  # fmt: skip
 @option(
-    "--reference FILE...", "Reference summaries of the same topic.", options.FILE,
-    multiple=True, required=True, name="references",
+    "--reference FILE", "Reference summary of the same topic. Repeat for several.",
+    options.FILE, multiple=True, required=True, name="references",
 )  # fmt: skip
 @option(
     "--n N", "Length of the n-grams of ROUGE-N. Repeat for several.", options.COUNT,
@@ -101,19 +80,27 @@ def score_files(
         **settings,
     )
     texts = {path: read(path) for path in references}
+    unicode_hint = "" if scorer.unicode else "; --unicode counts letters outside ASCII"
     for path, text in texts.items():
-        _check_reference(path, text, scorer)
+        if not text.strip():
+            raise click.UsageError(f"{path}: the reference is empty")
+        if not scorer.read(text):
+            raise click.UsageError(
+                f"{path}: the reference has no words that count{unicode_hint}"
+            )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a note says it in the words of the options
         prepared = scorer.prepare([texts[path] for path in references])
-    scores = [prepared.score(read(path)) for path in systems]
+    rows = [(str(path), prepared.score(read(path))) for path in systems]
     for text in _score_notes(scorer, texts, wordnet):
         output.print_note(text)
-    rows = [(str(path), row) for path, row in zip(systems, scores, strict=True)]
-    mean = mean_scores(scores)
-    named = [{"system": name, "scores": _plain_scores(each)} for name, each in rows]
-    numbers = {"systems": named, "mean": _plain_scores(mean)}
-    shown = [*rows, ("mean", mean)] if len(rows) > 1 else rows
+    rows.append(("mean", mean_scores(row for _, row in rows)))
+    plain = [
+        {"system": name, "scores": {n: score._asdict() for n, score in row.items()}}
+        for name, row in rows
+    ]
+    numbers = {"systems": plain[:-1], "mean": plain[-1]["scores"]}
+    shown = rows if len(rows) > 2 else rows[:1]
     output.print_result(as_json, numbers, lambda: _score_table(shown))
 
 
@@ -135,22 +122,7 @@ def _score_notes(
             yield f"{path}: letters outside ASCII do not count without --unicode"
 
 
-def _check_reference(path: Path, text: str, scorer: Rouge) -> None:
-    """Refuse a reference that is empty or without words."""
-    if not text.strip():
-        raise click.UsageError(f"{path}: the reference is empty")
-    if not scorer.read(text):
-        hint = "" if scorer.unicode else "; --unicode counts letters outside ASCII"
-        raise click.UsageError(f"{path}: the reference has no words that count{hint}")
-
-
-def _plain_scores(scores: Mapping[str, Score]) -> dict[str, dict[str, float]]:
-    """Return scores as dictionaries, for JSON."""
-    return {name: score._asdict() for name, score in scores.items()}
-
-
 def _score_table(rows: Sequence[tuple[str, Mapping[str, Score]]]) -> str:
-    """Return precision, recall and F of all systems as a table."""
     heads = ("system", "measure", "P", "R", "F")
     cells = [
         (name, measure, *(f"{value:.5f}" for value in score))
