@@ -16,7 +16,7 @@ from folder_instances import cut, folder_of, rows_of, some_table, write_folder
 from table_instances import COLUMNS, caller, fails, names_in, succeeds
 from variegate._install import install_command
 from variegate.cli import progress
-from variegate.cli.cluster import WatchedEngine
+from variegate.dask import DaskEngine
 from variegate.partitions.problem import Sums
 from variegate.tables import fitting
 
@@ -174,12 +174,12 @@ def test_an_interrupted_fit_goes_on(variegate, cluster, tmp_path, monkeypatch):
     assert not (tmp_path / "a.json").exists()
     asked = []
 
-    class Counting(WatchedEngine):
+    class Counting(DaskEngine):
         def tree_sum(self, *args):
             asked.append(super().tree_sum(*args))
             return asked[-1]
 
-    monkeypatch.setattr("variegate.cli.cluster.WatchedEngine", Counting)
+    monkeypatch.setattr("variegate.dask.DaskEngine", Counting)
     succeeds(variegate(*fit, "-o", "a.json"))
     assert not any(isinstance(answer, Sums) for answer in asked)
     theta = [vg.load(f"{name}.json").models_[0].theta_ for name in ("a", "whole")]
@@ -233,7 +233,7 @@ def test_the_checkpoint_stays_until_the_model_is_there(
 # Progress -----------------------------------------------------------------------------
 
 
-def test_progress_shows_iterations_groups_and_workers(
+def test_progress_shows_iterations_files_and_workers(
     variegate, cluster, monkeypatch, watch
 ):
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
@@ -241,8 +241,8 @@ def test_progress_shows_iterations_groups_and_workers(
     _, _, messages = variegate("fit", "train", *FIT, *cluster, "-o", "a.json")
     assert any("of 4 files, 2 workers" in line for line in lines(messages))
     learning = [line for line in lines(messages) if "iteration" in line]
-    assert any("of at most 20, " in line for line in learning)
-    assert all("groups/s, 2 workers" in line for line in learning)
+    assert any("of at most 20, 2 workers" in line for line in learning)
+    assert all(", 2 workers" in line for line in learning)
 
 
 # What is wrong ------------------------------------------------------------------------

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,14 +21,11 @@ from variegate.cli.options import (
     option,
 )
 from variegate.cli.output import Interrupted, abbreviate_names, print_note
-from variegate.cli.progress import rows_note, show_progress
+from variegate.cli.progress import Note, rows_note, show_progress
 from variegate.report.wording import count
 
 if TYPE_CHECKING:
     from variegate.dask import DaskEngine
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 _EITHER = "--cluster or --workers"
 
@@ -36,40 +33,15 @@ _EITHER = "--cluster or --workers"
 _FILES = ("reading", "judging", "choosing", "dealing out", "writing")
 
 
-class WatchedEngine:
-    """An engine that measures its pace, and tells the number of workers."""
-
-    def __init__(self, engine: DaskEngine) -> None:
-        self._engine = engine
-        self._rate = 0.0
-        self.map = engine.map
-
-    def tree_sum(
-        self,
-        function: Callable[[T], R],
-        items: Sequence[T],
-        add: Callable[[R, R], R],
-    ) -> R:
-        """Return the sum of the engine, and measure the time it took."""
-        from variegate.partitions.problem import Sums
-
-        started = time.monotonic()
-        total = self._engine.tree_sum(function, items, add)
-        if isinstance(total, Sums):  # of losses of groups
-            self._rate = total.count / max(time.monotonic() - started, 1e-9)
-        return total
-
-    def note(self, stage: str, done: float, total: float) -> str:
-        """Return the progress of a stage in iterations or files, and the workers."""
-        if stage == "learning":
-            text = (
-                f"iteration {done:,} of at most {total:,}, {self._rate:,.0f} groups/s"
-            )
-        elif stage in _FILES and total:
-            text = f"{done:,} of {total:,} files"
-        else:  # this process works, and not the cluster
-            return ""
-        return f"{text}, {count(self._engine.n_workers, 'worker')}"
+def _engine_note(engine: DaskEngine, stage: str, done: float, total: float) -> str:
+    """Return the progress of a stage in iterations or files, and the workers."""
+    if stage == "learning":
+        text = f"iteration {done:,} of at most {total:,}"
+    elif stage in _FILES and total:
+        text = f"{done:,} of {total:,} files"
+    else:  # this process works, and not the cluster
+        return ""
+    return f"{text}, {count(engine.n_workers, 'worker')}"
 
 
 @dataclass(frozen=True)
@@ -111,23 +83,17 @@ class Cluster:
                     f"{written} cannot be used with {_EITHER}: {reasons[name]}"
                 )
 
-    @contextmanager
-    def engine(self) -> Iterator[WatchedEngine]:
-        """Yield an engine, and close a cluster of this machine at the end."""
-        from variegate.dask import DaskEngine, connect, local_cluster
+    def _client(self) -> AbstractContextManager[Any]:
+        from variegate.dask import connect, local_cluster
 
-        client = (
-            local_cluster(self.n_workers or 1)
-            if self.address is None
-            else connect(self.address, timeout=self.timeout)
-        )
-        with client as connected:
-            yield WatchedEngine(DaskEngine(connected, no_workers_timeout=self.timeout))
+        if self.address is None:
+            return local_cluster(self.n_workers or 1)
+        return connect(self.address, timeout=self.timeout)
 
     @contextmanager
     def engine_and_progress(
         self, resume: str | None = None
-    ) -> Iterator[tuple[WatchedEngine | None, Progress]]:
+    ) -> Iterator[tuple[DaskEngine | None, Progress]]:
         """Yield an engine, None without a cluster, and a progress callback.
 
         Errors of the cluster or of a file end the command in one line, and so does an
@@ -136,14 +102,17 @@ class Cluster:
         from variegate.partitions import PartitionError
 
         expected: tuple[type[Exception], ...] = (PartitionError,)
-        if self:
-            from variegate.dask import ClusterError
-
-            expected = (ClusterError, PartitionError)
+        engine: DaskEngine | None = None
+        note: Note = rows_note
         try:
             with ExitStack() as stack:
-                engine = stack.enter_context(self.engine()) if self else None
-                note = engine.note if engine else rows_note
+                if self:
+                    from variegate.dask import ClusterError, DaskEngine
+
+                    expected = (ClusterError, PartitionError)
+                    client = stack.enter_context(self._client())
+                    engine = DaskEngine(client, no_workers_timeout=self.timeout)
+                    note = partial(_engine_note, engine)
                 yield engine, stack.enter_context(show_progress(note=note))
         except expected as error:
             text = str(error)
