@@ -29,12 +29,8 @@ from variegate.files.model_format import ModelFileError
 from variegate.files.schema import MATRIX, ListOf, Number, Record
 from variegate.video.picture import SIFT_LENGTH
 
-_SETTINGS = ("n_components", "n_gaussians", "max_descriptors")
-
 PATTERNS = Record(  # of an encoder in a model file
     {
-        **dict.fromkeys(_SETTINGS, Number(1, is_whole=True)),
-        "n_components": Number(1, is_whole=True, most=SIFT_LENGTH),
         **dict.fromkeys(("centre", "weights"), ListOf(Number(), least=1)),
         **dict.fromkeys(("components", "means", "variances"), MATRIX),
     }
@@ -92,7 +88,7 @@ def fisher_gradients(
     return np.stack([by_mean, by_deviation]) / np.sqrt(weights)[:, None]
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class FisherEncoder:
     """Encodes the descriptors of an image as an improved Fisher vector [1]_.
 
@@ -102,59 +98,61 @@ class FisherEncoder:
     with diagonal covariances; each number is replaced by the root of its size with
     its sign, and the whole is scaled to length 1.  Descriptors of zeros are left out.
 
-    Parameters
-    ----------
-    n_components, n_gaussians : components D, at most 128, and Gaussians K
-    max_descriptors : size of the random sample to fit to
-
     Attributes
     ----------
-    centre_, components_ : mean (128,) and principal components (D, 128) of root-SIFT
-    weights_, means_, variances_ : arrays of shape (K,), (K, D) and (K, D)
+    centre, components : mean (128,) and principal components (D, 128) of root-SIFT
+    weights, means, variances : arrays of shape (K,), (K, D) and (K, D)
         All numbers have single precision: short and exact in a file.
     """
 
-    n_components: int = 32
-    n_gaussians: int = 16
-    max_descriptors: int = 100_000
+    centre: FloatArray
+    components: FloatArray
+    weights: FloatArray
+    means: FloatArray
+    variances: FloatArray
 
+    @classmethod
     def fit(
-        self, descriptors: Sequence[AnyArray], random_state: RandomState = None
+        cls,
+        descriptors: Sequence[AnyArray],
+        random_state: RandomState = None,
+        n_components: int = 32,
+        n_gaussians: int = 16,
+        max_descriptors: int = 100_000,
     ) -> Self:
         """Learn components and mixture from descriptors (n, 128) of several images.
 
-        ``random_state`` chooses the sample and where the mixture starts.
+        ``random_state`` chooses a sample of them and where the mixture starts.
         """
         from sklearn.decomposition import PCA
         from sklearn.mixture import GaussianMixture
 
         rng = as_generator(random_state)
-        sample = _sample(descriptors, self.max_descriptors, rng)
+        sample = _sample(descriptors, max_descriptors, rng)
         n_different = len(np.unique(sample, axis=0))
-        for name in ("n_gaussians", "n_components"):
-            if n_different < getattr(self, name):
+        for name, least in (
+            ("n_gaussians", n_gaussians),
+            ("n_components", n_components),
+        ):
+            if n_different < least:
                 raise ValueError(
                     f"{n_different} different descriptors (zeros aside) are too few "
-                    f"for {name}={getattr(self, name)}: give more images, or lower "
-                    f"{name}; max_descriptors is {self.max_descriptors}"
+                    f"for {name}={least}: give more images, or lower {name}; "
+                    f"max_descriptors is {max_descriptors}"
                 )
         roots = _root_sift(sample)
         # With more threads, sums come in any order, and a seed gives no fixed result.
         with threadpool_limits(limits=1):
-            pca = PCA(self.n_components, svd_solver="full").fit(roots)
-            self.centre_ = _single(pca.mean_)
-            self.components_ = _single(pca.components_)
-            seed = int(rng.integers(2**31))
+            pca = PCA(n_components, svd_solver="full").fit(roots)
+            centre, components = _single(pca.mean_), _single(pca.components_)
             mixture = GaussianMixture(
-                self.n_gaussians,
+                n_gaussians,
                 covariance_type="diag",
                 max_iter=300,
-                random_state=seed,
-            ).fit((roots - self.centre_) @ self.components_.T)
-        self.weights_ = _single(mixture.weights_)
-        self.means_ = _single(mixture.means_)
-        self.variances_ = _single(mixture.covariances_)
-        return self
+                random_state=int(rng.integers(2**31)),
+            ).fit((roots - centre) @ components.T)
+        fitted = (mixture.weights_, mixture.means_, mixture.covariances_)
+        return cls(centre, components, *map(_single, fitted))
 
     def encode(self, descriptors: AnyArray) -> FloatArray:
         """Return the Fisher vector of descriptors (n, 128), (2 K D,) and of norm 1.
@@ -164,26 +162,30 @@ class FisherEncoder:
         """
         usable = _without_zeros(descriptors)
         if not len(usable):
-            return np.zeros(2 * self.means_.size)
-        x = (_root_sift(usable) - self.centre_) @ self.components_.T
-        gradients = fisher_gradients(x, self.weights_, self.means_, self.variances_)
+            return np.zeros(2 * self.means.size)
+        x = (_root_sift(usable) - self.centre) @ self.components.T
+        gradients = fisher_gradients(x, self.weights, self.means, self.variances)
         vector = (np.sign(gradients) * np.sqrt(np.abs(gradients))).ravel()
         norm = np.linalg.norm(vector)
         return np.asarray(vector / norm if norm > 0.0 else vector)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fitted encoder as plain numbers and lists, for a JSON file."""
-        settings = {name: int(getattr(self, name)) for name in _SETTINGS}
-        return settings | {
-            name: _short_decimals(getattr(self, f"{name}_")) for name in self._shapes()
-        }
+        """Return the arrays as lists, for a JSON file."""
+        return {name: _short_decimals(values) for name, values in vars(self).items()}
 
     @classmethod
     def from_dict(cls, section: Mapping[str, Any]) -> Self:
         """Return the encoder of a section of a file, checked against ``PATTERNS``."""
-        encoder = cls(**{name: section[name] for name in _SETTINGS})
-        for name, shape in encoder._shapes().items():
-            values = _single(np.array(section[name], dtype=np.float64))
+        encoder = cls(**{name: _single(np.array(section[name])) for name in section})
+        mixture = len(encoder.weights), len(encoder.components)
+        shapes = {
+            "centre": (SIFT_LENGTH,),
+            "components": (mixture[1], SIFT_LENGTH),
+            "means": mixture,
+            "variances": mixture,
+        }
+        for name, values in vars(encoder).items():
+            shape = shapes.get(name, values.shape)
             if values.shape != shape:
                 raise ModelFileError(
                     f'"patterns.{name}" has shape {values.shape}, not {shape}'
@@ -192,22 +194,10 @@ class FisherEncoder:
                 raise ModelFileError(f'"patterns.{name}" holds numbers too large')
             if name in ("weights", "variances") and values.min() <= 0.0:
                 raise ModelFileError(f'"patterns.{name}" holds a number not above 0')
-            setattr(encoder, f"{name}_", values)
-        total = encoder.weights_.sum()
+        total = encoder.weights.sum()
         if abs(total - 1.0) > 1e-4:
             raise ModelFileError(f'"patterns.weights" sum to {total:g}, not 1')
         return encoder
-
-    def _shapes(self) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the fitted arrays by their names in a file."""
-        mixture = (self.n_gaussians, self.n_components)
-        return {
-            "centre": (SIFT_LENGTH,),
-            "components": (self.n_components, SIFT_LENGTH),
-            "weights": (self.n_gaussians,),
-            "means": mixture,
-            "variances": mixture,
-        }
 
 
 def _without_zeros(descriptors: AnyArray) -> AnyArray:

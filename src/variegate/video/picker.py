@@ -143,7 +143,7 @@ class KeyframePicker(FamilyApplication):
         if len(images) > _MAX_IMAGES:
             kept = rng.choice(len(images), size=_MAX_IMAGES, replace=False)
             images = [images[i] for i in np.sort(kept)]
-        return FisherEncoder().fit(images, random_state=rng)
+        return FisherEncoder.fit(images, rng)
 
     def fit_prepared(
         self,
