@@ -235,7 +235,6 @@ class FamilyApplication(Application):
 
 
 def _plain_setting(value: Any) -> Any:
-    """Return a setting as a model file holds it."""
     if isinstance(value, np.random.Generator):
         return None  # a position in a stream is not part of a model
     if isinstance(value, Mapping):
@@ -289,6 +288,5 @@ def packaged_model(package: str, name: str) -> Any:
 
 @cache
 def _load_packaged(package: str, name: str) -> Any:
-    """Load a model file of a package, once."""
     with as_file(files(package) / "models" / name) as path:
         return model_files.load(path)

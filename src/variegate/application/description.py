@@ -215,7 +215,6 @@ def kinds_in_words(kinds: LearnedKernel[Kinds], noun: str) -> str:
 
 
 def _block_suffix(block: str | None) -> str:
-    """Return " of BLOCK", empty without a name."""
     return "" if block is None else f" of {shorten_middle(block, 30)}"
 
 
@@ -283,7 +282,6 @@ def model_figure(
 
 
 def _weight_bars(weights: Sequence[Weight], intercept: float) -> _Bars:
-    """Return bars of the largest weights."""
     shown, note = largest_weights(weights, _MOST)
     names, numbers, colours = [], [], []
     label = f"weight (intercept {intercept:.3g})"
@@ -301,7 +299,6 @@ def _weight_bars(weights: Sequence[Weight], intercept: float) -> _Bars:
 
 
 def _kernel_bars(parts: Sequence[KernelPart]) -> _Bars:
-    """Return bars of the heaviest parts of a kernel, in their order."""
     order = sorted(range(len(parts)), key=lambda place: -parts[place].weight)
     shown = [parts[place] for place in sorted(order[:_MOST])]
     left = len(parts) - len(shown)

@@ -111,7 +111,6 @@ def kernel_parts(model: LargeMarginDPP) -> list[KernelPart]:
 
 
 def _kernel_name(kernel: Kernel) -> str:
-    """Return the name of a kernel in reports."""
     if isinstance(kernel, Gaussian) and kernel.anchored:
         return "anchored Gaussian"
     name = type(kernel).__name__

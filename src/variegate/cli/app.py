@@ -60,7 +60,6 @@ class _App(click.Group):
 
 
 def _import_command(name: str) -> click.Command:
-    """Import the module of a command, and return the command."""
     module = import_module(f"variegate.cli.{_COMMANDS[name]}")
     command: click.Command = getattr(module, name.replace("-", "_"))
     return command

@@ -42,7 +42,6 @@ _DIVERSITY = {
 
 
 def _parse_k(value: str) -> int | str:
-    """Return "wanted" or a positive number of rows."""
     if value == "wanted":
         return value
     if not value.isdecimal() or int(value) == 0:
@@ -173,10 +172,7 @@ def _training_table(path: Path, separator: str | None) -> Table:
 
 
 def _evaluation_numbers(result: Evaluation) -> dict[str, Any]:
-    """Return all scores and intervals as plain values, for JSON."""
-
     def plain(found: dict[str, dict[str, Interval]]) -> dict[str, Any]:
-        """Return intervals as dictionaries, None for NaN, which JSON does not have."""
         return {
             name: {
                 score: {e: None if isnan(x) else x for e, x in it._asdict().items()}
@@ -198,7 +194,6 @@ def _evaluation_numbers(result: Evaluation) -> dict[str, Any]:
 
 
 def _evaluation_text(result: Evaluation, train: Path | None) -> str:
-    """Return the tables of scores, diversity and differences."""
     from variegate.tables.evaluation import NEAR_COPY
 
     over_rows, diversities = result.over_rows(), result.diversities()

@@ -139,7 +139,6 @@ def _read_choices(path: Path, video: Path | None) -> list[_Choice]:
 def _score_table(
     rows: Sequence[tuple[str, int, KeyframeScore]], mean: KeyframeScore
 ) -> str:
-    """Return the scores of each user and their mean as a table."""
     cells: list[tuple[str, ...]] = [
         ("user", "frames", "precision", "recall", "F", "CUSa", "CUSe")
     ]

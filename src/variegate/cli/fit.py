@@ -18,7 +18,6 @@ _SHARE = options.NumberType(min=0.0, max=1.0, min_open=True, max_open=True)
 
 
 def _parse_target(text: str) -> dict[str, float]:
-    """Return the parameter of the selector for a precision or a recall."""
     score, _, share = text.partition("=")
     if score not in ("precision", "recall"):
         raise ValueError(f"{text!r} is not precision=SHARE or recall=SHARE")
@@ -169,7 +168,6 @@ def _manage_checkpoint(checkpoint: Path | None) -> Iterator[None]:
 
 
 def _is_page(path: Path) -> bool:
-    """Tell whether a path has a suffix of HTML."""
     return path.suffix.lower() in (".html", ".htm")
 
 

@@ -83,7 +83,6 @@ def make_jobs(videos: Sequence[Path], out: Path) -> list[Job]:
 
 
 def _list_videos(folder: Path) -> list[Path]:
-    """Return the videos of a folder in order, and note its other files."""
     files = files_below(folder)
     videos = [file for file in files if file.suffix.lower() in VIDEO_SUFFIXES]
     if not videos:
@@ -101,7 +100,6 @@ def _list_videos(folder: Path) -> list[Path]:
 
 
 def _safe_file_name(video: Path) -> str:
-    """Return the name of a video, in characters that a file name may have."""
     name = "".join(c if c.isprintable() and c != "\\" else "_" for c in video.stem)
     name = name.encode()[:_LONGEST_NAME].decode(errors="ignore")
     return name.strip(". ") or "video"
@@ -133,7 +131,6 @@ def create_folders(folders: Sequence[Path]) -> Iterator[None]:
 
 
 def _make_folder(folder: Path) -> None:
-    """Make a folder, and refuse one that cannot be written to."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

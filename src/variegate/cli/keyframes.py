@@ -212,7 +212,6 @@ def _is_video(path: Path) -> bool:
 
 
 def _report_failure(video: Path, error: Exception) -> None:
-    """Print an error in one line, with the name of the video."""
     text = " ".join(str(error).split())
     where = "" if str(video) in text else f"{video}: "
     output.print_text(f"variegate: {where}{text}", err=True)

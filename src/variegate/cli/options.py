@@ -59,7 +59,6 @@ class Parsed(click.ParamType):  # type: ignore[type-arg]
 
 
 def _parse_names(text: str) -> tuple[str, ...]:
-    """Split text at commas; refuse an empty name."""
     names = tuple(name.strip() for name in text.split(","))
     if not all(names):
         raise ValueError(f"{text!r} has nothing between two commas.")
@@ -67,7 +66,6 @@ def _parse_names(text: str) -> tuple[str, ...]:
 
 
 def _parse_size(text: str) -> int:
-    """Return the bytes of an amount such as "512MB"."""
     number = r"(\d+\.?\d*|\.\d+)"
     match = re.fullmatch(rf"{number}\s*([KMGT]?)(?:i?B)?", text.strip(), re.I)
     if match is None or float(match[1]) <= 0.0:
@@ -267,7 +265,6 @@ def _merge_roles(
 
 
 def _read_roles(path: Path) -> dict[str, Any]:
-    """Return the roles of columns in a TOML file."""
     from variegate.tables.columns import Columns
 
     columns = Columns.from_toml(path)

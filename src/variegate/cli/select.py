@@ -138,7 +138,6 @@ def select(
 def _method_selector(
     method: str, roles: Mapping[str, Any], given: dict[str, Any]
 ) -> Callable[..., Any]:
-    """Return the function that chooses by an untrained method."""
     from variegate.tables.columns import Columns
     from variegate.tables.selecting import select_untrained
 
@@ -170,7 +169,6 @@ def _model_selector(
 
 
 def _choice_numbers(choices: Choices, out: Path) -> dict[str, Any]:
-    """Return the numbers of the rows chosen from a table."""
     endings = zip(choices.groups, choices.endings, strict=False)
     return {
         "rows": len(choices.rank),
@@ -184,7 +182,6 @@ def _choice_numbers(choices: Choices, out: Path) -> dict[str, Any]:
 
 
 def _folder_numbers(found: FolderSelection) -> dict[str, Any]:
-    """Return the numbers of the rows chosen from a folder, on a cluster."""
     return {
         "rows": found.n_rows,
         "groups": found.n_groups,
@@ -201,6 +198,5 @@ def _folder_numbers(found: FolderSelection) -> dict[str, Any]:
 def _count_text(
     rows: int, groups: int, empty_groups: int, chosen: int, **others: Any
 ) -> str:
-    """Return the numbers of rows, groups and chosen rows in a sentence."""
     none = f", none from {empty_groups:,} of them" if empty_groups else ""
     return f"{chosen:,} of {rows:,} rows chosen from {count(groups, 'group')}{none}"

@@ -120,7 +120,6 @@ def studio(
 
 
 def _make_session(material: Material, path: Path, data: str) -> Session:
-    """Open the store and the proposer of a session."""
     from variegate.studio.proposals import Proposer
     from variegate.studio.session import Session
     from variegate.studio.store import Store

@@ -145,7 +145,6 @@ def _set_fonts(figure: Figure) -> frozenset[str]:
 
 
 def _warn_once_of_missing(lacking: frozenset[str]) -> None:
-    """Log characters that no font has, each once."""
     new = sorted(lacking - _noted)
     if new:
         _noted.update(new)
@@ -193,7 +192,6 @@ def find_font_families(
 
 @lru_cache(maxsize=1024)
 def _font_characters(path: str) -> frozenset[str]:
-    """Return the characters that a font has, none where it cannot be read."""
     from matplotlib import font_manager
 
     try:

@@ -78,17 +78,14 @@ def _file_name(path: str) -> str:
 
 
 def _escape_markdown(text: str) -> str:
-    """Return text that Markdown shows as it is."""
     return re.sub(r"([\\`*_\[\]<>|~&#])", r"\\\1", one_line(text))
 
 
 def _percentage(number: float) -> str:
-    """Return a share, clipped to [0, 1], in percent."""
     return f"{100.0 * min(max(number, 0.0), 1.0):.1f}"
 
 
 def _svg(figure: Figure, name: str, about: str) -> str:
-    """Return a figure as SVG that templates do not escape."""
     from markupsafe import Markup
 
     return Markup(as_svg(figure, name, about))

@@ -178,8 +178,6 @@ class GrowingSummary:
 
 
 class _Overlap:
-    """The overlap of a growing summary with targets, of one kind of unit."""
-
     def __init__(
         self, counts: sparse.csr_array, targets: FloatArray, weights: FloatArray
     ) -> None:

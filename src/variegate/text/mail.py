@@ -98,7 +98,6 @@ def _passages(part: MIMEPart) -> list[Passage]:
 
 
 def _is_quoted(element: Any) -> bool:
-    """Whether an element of HTML is not text of the sender."""
     names = f"{element.get('class')} {element.get('id')}"
     is_quote = element.tag == "blockquote" or _QUOTED_HTML.search(names)
     return bool(is_quote) or is_hidden(element)

@@ -124,7 +124,6 @@ class PassageReader:
             self._length += len(data)
 
     def _flush(self, *, follows: bool = False) -> None:
-        """End the current passage and begin another."""
         text, kind = "".join(self._pieces).rstrip(), self._kind
         if kind == "headline":
             text = text.strip(_ANCHORS)
@@ -156,7 +155,6 @@ def as_document(passages: Sequence[Passage], reader: str) -> Document:
 
 
 def _tree(source: str) -> Any:
-    """Return the elements of a page."""
     try:
         from lxml import etree, html  # type: ignore[import-untyped, unused-ignore]
     except ImportError as error:

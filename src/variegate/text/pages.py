@@ -190,7 +190,6 @@ def _is_row_of_table(line: Piece) -> bool:
 
 
 def _has_words(text: str) -> bool:
-    """Whether most characters are letters."""
     return sum(map(str.isalpha, text)) >= 0.5 * len(text.replace(" ", ""))
 
 

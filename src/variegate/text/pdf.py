@@ -74,7 +74,6 @@ def pdf_document(data: bytes) -> Document:
 
 
 def _page(page: Any, most: int) -> tuple[list[Piece], int]:
-    """Return the pieces of a page and its number of characters."""
     import pypdfium2.raw as pdfium  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
     textpage = page.get_textpage()
@@ -107,8 +106,6 @@ def _page(page: Any, most: int) -> tuple[list[Piece], int]:
 
 
 class _Writer:
-    """Joins characters into pieces."""
-
     def __init__(self) -> None:
         self.pieces: list[Piece] = []
         self.space = False

@@ -86,7 +86,6 @@ def _text_of_role(match: re.Match[str]) -> str:
 
 
 def _read(node: Any, reader: PassageReader) -> None:
-    """Read a node of docutils as an element of HTML."""
     from docutils.nodes import Inline  # type: ignore[import-untyped, unused-ignore]
 
     name = node.tagname

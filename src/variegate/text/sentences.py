@@ -67,7 +67,6 @@ def _abbreviations(language: Language) -> re.Pattern[str]:
 
 
 def _lone(match: re.Match[str]) -> str:
-    """Keep of isolated punctuation only the sentence end in it."""
     end = re.search(r"[.!?]", match[0])
     if end is None:
         return match[0]

@@ -215,7 +215,6 @@ def _sample(
 
 
 def _root_sift(descriptors: AnyArray) -> FloatArray:
-    """Return the roots of the shares of the numbers in each descriptor."""
     values = descriptors.astype(np.float64, order="C")
     return np.asarray(np.sqrt(values / values.sum(axis=1, keepdims=True)))
 

@@ -205,7 +205,6 @@ def _times_by_user(rows: Iterable[_Row]) -> dict[str, tuple[float, ...]]:
 
 
 def _video(folder: Path, name: str) -> Path:
-    """Return the file of a name, with or without its suffix."""
     if not name:
         raise ValueError("there is no name of a video")
     if name in (".", "..") or re.search(r"[/\\]", name):

@@ -160,5 +160,4 @@ def _sharpness(small: Picture) -> float:
 
 
 def _variance(picture: AnyArray) -> float:
-    """Return the sum of the variances of the three colours."""
     return float(np.sum(np.square(cv2.meanStdDev(picture)[1])))

@@ -94,7 +94,6 @@ def storyboard(
 
 
 def _draw(box: Picture, image: Picture) -> None:
-    """Put a picture into the middle of a box."""
     box[:] = _BARS
     height, width = box.shape[:2]
     picture = fitted(image, width, height)
