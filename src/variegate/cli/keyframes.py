@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from variegate import video
+from variegate._progress import Progress
 from variegate.cli import keyframe_files as files
 from variegate.cli import options, output
 from variegate.cli.keyframe_files import PAGE, SHEET, TABLE, Job
@@ -98,11 +97,12 @@ def keyframes(
             f"{' and '.join(amounts)} each say how many frames to choose; give one of "
             "them"
         )
-    run = _Run(files.make_jobs(videos, out), template, storyboard, html, force, as_json)
+    jobs = files.make_jobs(videos, out)
+    sources = [job.video for job in jobs]
     files.check_template_distinguishes(
         template, choice["count"] or choice["max_frames"]
     )
-    folders = [job.folder for job in run.jobs]
+    folders = [job.folder for job in jobs]
     if not force:
         files.refuse_results(folders)
     with files.create_folders(folders):
@@ -110,95 +110,93 @@ def keyframes(
         picker = video.load_default() if model is None else load(model)
         # An omega out of range is one error, not one for every video.
         picker.family_.resolve(choice["omega"])
-        reports = run.all_videos(partial(picker.pick, **choice))
+
+        def work(job: Job, progress: Progress) -> dict[str, Any]:
+            summary = picker.pick(job.video, progress=progress, **choice)
+            contents, report = _results(job, summary, template, storyboard, html)
+            files.write_results(job.folder, contents, force, sources)
+            return report
+
+        reports = _all_videos(jobs, work, as_json)
     if as_json and reports:
         output.print_json(reports)
-    if len(reports) < len(run.jobs):
+    if len(reports) < len(jobs):
         sys.exit(2)
 
 
-@dataclass(frozen=True)
-class _Run:
-    """Videos to work on one after the other, and the files to write for each."""
+def _all_videos(
+    jobs: Sequence[Job], work: Callable[[Job, Progress], dict[str, Any]], as_json: bool
+) -> list[dict[str, Any]]:
+    """Return a report of each video, and print it or why it failed."""
+    reports: list[dict[str, Any]] = []
+    # A file that is not a video fails at once, not after hours with the others.
+    videos = [job for job in jobs if _is_video(job.video)]
+    for number, job in enumerate(videos, 1):
+        label = job.video.name
+        if len(videos) > 1:
+            label = f"{number}/{len(videos)} {label}"
+        try:
+            with (
+                output.print_warnings_as_notes(TruncatedVideoWarning),
+                show_progress(shorten_middle(label, 30), video_note()) as progress,
+            ):
+                reports.append(work(job, progress))
+        except (OSError, ValueError, click.ClickException) as error:
+            _report_failure(job.video, error)
+            continue
+        except KeyboardInterrupt:
+            if len(jobs) == 1:
+                raise
+            raise output.Interrupted(
+                f"{len(reports)} of {len(jobs)} videos are done; name only the others "
+                "to go on"
+            ) from None
+        _print_report(job, reports[-1], as_json)
+    return reports
 
-    jobs: Sequence[Job]
-    template: str
-    storyboard: bool
-    html: bool
-    force: bool
-    as_json: bool
 
-    def all_videos(self, pick: Callable[..., VideoSummary]) -> list[dict[str, Any]]:
-        """Return a report of each video, and print the failures."""
-        reports: list[dict[str, Any]] = []
-        # A file that is not a video fails at once, not after hours with the others.
-        videos = [job for job in self.jobs if _is_video(job.video)]
-        for number, job in enumerate(videos, 1):
-            label = job.video.name
-            if len(videos) > 1:
-                label = f"{number}/{len(videos)} {label}"
-            try:
-                with (
-                    output.print_warnings_as_notes(TruncatedVideoWarning),
-                    show_progress(shorten_middle(label, 30), video_note()) as progress,
-                ):
-                    summary = pick(job.video, progress=progress)
-                reports.append(self.write_files(job, summary))
-            except (OSError, ValueError, click.ClickException) as error:
-                _report_failure(job.video, error)
-                continue
-            except KeyboardInterrupt:
-                if len(self.jobs) == 1:
-                    raise
-                raise output.Interrupted(
-                    f"{len(reports)} of {len(self.jobs)} videos are done; name only "
-                    "the others to go on"
-                ) from None
-            self.print_report(job, reports[-1])
-        return reports
+def _results(
+    job: Job, summary: VideoSummary, template: str, with_sheet: bool, with_page: bool
+) -> tuple[dict[str, bytes], dict[str, Any]]:
+    """Return the files of a video, and a report of their names and the frames."""
+    from variegate.video.keyframe_page import html_report
+    from variegate.video.storyboard import encode_jpeg, encode_png, storyboard
 
-    def write_files(self, job: Job, summary: VideoSummary) -> dict[str, Any]:
-        """Write all files of a video, and return their names and the frames."""
-        from variegate.video.keyframe_page import html_report
-        from variegate.video.storyboard import encode_jpeg, encode_png, storyboard
+    report = summary.as_dict()
+    contents: dict[str, bytes] = {}
+    names = files.picture_names(template, job, summary)
+    rows = zip(report["keyframes"], summary.keyframes, names, strict=True)
+    for row, keyframe, name in rows:
+        row["file"] = name
+        contents[name] = (
+            encode_png(keyframe.image)
+            if name.lower().endswith(".png")
+            else encode_jpeg(keyframe.image, _JPEG_QUALITY)
+        )
+    if with_sheet and summary.keyframes:
+        contents[SHEET] = encode_png(storyboard(summary.keyframes))
+    if with_page:
+        page = html_report(summary, f"Key frames of {job.video.name}")
+        contents[PAGE] = page.encode()
+    contents[TABLE] = files.keyframe_table(job.video, report["keyframes"])
+    others = {"storyboard": SHEET, "html": PAGE}
+    found = {kind: name if name in contents else None for kind, name in others.items()}
+    return contents, report | {"folder": str(job.folder), "table": TABLE} | found
 
-        report = summary.as_dict()
-        names = files.picture_names(self.template, job, summary)
-        contents: dict[str, bytes] = {}
-        rows = zip(report["keyframes"], summary.keyframes, names, strict=True)
-        for row, keyframe, name in rows:
-            row["file"] = name
-            contents[name] = (
-                encode_png(keyframe.image)
-                if name.lower().endswith(".png")
-                else encode_jpeg(keyframe.image, _JPEG_QUALITY)
-            )
-        if self.storyboard and summary.keyframes:
-            contents[SHEET] = encode_png(storyboard(summary.keyframes))
-        if self.html:
-            page = html_report(summary, f"Key frames of {job.video.name}")
-            contents[PAGE] = page.encode()
-        contents[TABLE] = files.keyframe_table(job.video, report["keyframes"])
-        sources = [each.video for each in self.jobs]
-        files.write_results(job.folder, contents, self.force, sources)
-        report |= {"folder": str(job.folder), "table": TABLE}
-        report["storyboard"] = SHEET if SHEET in contents else None
-        report["html"] = PAGE if PAGE in contents else None
-        return report
 
-    def print_report(self, job: Job, report: Mapping[str, Any]) -> None:
-        """Print a line for each key frame, and name the files that were written."""
-        rows = report["keyframes"]
-        for row in [] if self.as_json else rows:
-            file, when = job.folder / row["file"], time_label(row["time"])
-            output.print_text(f"{file}\t{when}\t{row['probability']:.3f}")
-        if not rows:
-            output.print_note(
-                f"{job.video}: the model chose no frame; a larger --omega gives more"
-            )
-        kinds = ("table", "storyboard", "html")
-        names = [count(len(rows), "picture"), *filter(None, map(report.get, kinds))]
-        output.print_text(f"written: {job.folder}: {', '.join(names)}", err=True)
+def _print_report(job: Job, report: Mapping[str, Any], as_json: bool) -> None:
+    """Print a line for each key frame, and name the files that were written."""
+    rows = report["keyframes"]
+    for row in [] if as_json else rows:
+        file, when = job.folder / row["file"], time_label(row["time"])
+        output.print_text(f"{file}\t{when}\t{row['probability']:.3f}")
+    if not rows:
+        output.print_note(
+            f"{job.video}: the model chose no frame; a larger --omega gives more"
+        )
+    kinds = ("table", "storyboard", "html")
+    names = [count(len(rows), "picture"), *filter(None, map(report.get, kinds))]
+    output.print_text(f"written: {job.folder}: {', '.join(names)}", err=True)
 
 
 def _is_video(path: Path) -> bool:
