@@ -5,7 +5,12 @@ import colorsys
 import numpy as np
 import pytest
 
-from variegate.video.picture import colour_layout, hue_histogram, hue_of_pixels
+from variegate.video.picture import (
+    colour_layout,
+    describe,
+    hue_histogram,
+    hue_of_pixels,
+)
 
 RED, GREEN = (255, 0, 0), (0, 255, 0)
 BLUE, YELLOW = (0, 0, 255), (255, 255, 0)
@@ -83,20 +88,19 @@ def test_saturation_and_value_follow_the_hues():
         np.testing.assert_allclose(value[k], np.bincount(values, minlength=16) / 100)
 
 
-def test_square_roots_give_the_hellinger_distance():
+def test_palettes_have_the_hellinger_distance():
     first, second = random_image(12, 12, 1), random_image(12, 12, 2)
     p, q = hue_histogram(first), hue_histogram(second)
     hellinger = np.sqrt(1 - np.sum(np.sqrt(p * q)))
-    roots = [
-        colour_layout(image, 1, 1, square_root=True)[:16] for image in (first, second)
-    ]
-    assert np.linalg.norm(roots[0] - roots[1]) == pytest.approx(np.sqrt(2) * hellinger)
+    roots = [describe(0, 0.0, image).palette[:16] for image in (first, second)]
+    distance = np.linalg.norm(roots[0] - roots[1])
+    assert distance == pytest.approx(np.sqrt(2 / 3) * hellinger)
 
 
 def test_image_is_left_alone():
     image = random_image(12, 12)
     before = image.copy()
-    colour_layout(image, 2, 2, square_root=True)
+    colour_layout(image, 2, 2)
     np.testing.assert_array_equal(image, before)
 
 

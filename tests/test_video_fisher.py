@@ -13,7 +13,7 @@ from variegate.files.models import ModelFileError
 from variegate.files.schema import SchemaError
 from variegate.video import fisher
 from variegate.video.fisher import PATTERNS, FisherEncoder, fisher_gradients
-from variegate.video.picture import dense_sift
+from variegate.video.picture import _patches, dense_sift
 
 # Pictures -------------------------------------------------------------------------
 
@@ -64,10 +64,14 @@ def encoder(descriptors):
 # Descriptors ----------------------------------------------------------------------
 
 
+def first_scale(image):
+    return _patches(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY))
+
+
 def test_patches_stand_upright_on_a_grid_row_by_row():
     grey = blocks(64, 72, 3)[:, :, 0]
     image = np.repeat(grey[:, :, None], 3, axis=2)
-    found = dense_sift(image, n_scales=1)
+    found = first_scale(image)
     # Squares of 24 start at 0, 8, ..., 40 and 0, 8, ..., 48; a keypoint of size 4
     # has cells of 4 * 3 / 2 = 6 pixels, four a side.
     keypoints = [
@@ -93,7 +97,7 @@ def test_patches_that_leave_a_rest_are_centred():
 def test_patches_of_one_grey_are_zeros_and_no_others(dot):
     image = one_colour(64, 72)
     image[dot] = 6
-    found = dense_sift(image, n_scales=1)
+    found = first_scale(image)
     expected = [
         top <= dot[0] < top + 24 and left <= dot[1] < left + 24
         for top in range(0, 41, 8)
@@ -115,7 +119,7 @@ def test_directions_are_not_estimated():
     # All gradients of a ramp have one direction, so one bin of 8 in each cell holds
     # them, and a quarter turn moves them on by 2 bins.
     def directions(image):
-        found = dense_sift(image, n_scales=1)
+        found = first_scale(image)
         return set(np.flatnonzero(found.reshape(-1, 8).any(axis=0)))
 
     (right,) = directions(ramp(80, 80))
@@ -134,11 +138,9 @@ def test_large_images_are_shrunk():
 def test_the_second_scale_is_that_of_half_the_image():
     small = blocks(46, 70, 3)
     large = small.repeat(2, axis=0).repeat(2, axis=1)
-    first, second = dense_sift(large, n_scales=1), dense_sift(small, n_scales=1)
-    both = np.concatenate([first, second])
-    np.testing.assert_array_equal(dense_sift(large, n_scales=2), both)
-    # A quarter of the image has 23 rows, one too few for a patch.
-    np.testing.assert_array_equal(dense_sift(large, n_scales=9), both)
+    # Half of the small one has 23 rows, one too few for a patch.
+    both = np.concatenate([first_scale(large), dense_sift(small)])
+    np.testing.assert_array_equal(dense_sift(large), both)
 
 
 @pytest.mark.parametrize(

@@ -68,8 +68,8 @@ def describe_picture(image: AnyArray) -> tuple[FloatArray, FloatArray, FloatArra
     small = shrunk(image, _LONGEST)
     statistics = picture_statistics(small)
     statistics[PICTURE_STATISTICS.index("sharpness")] = _sharpness(small)
-    palette = colour_layout(small, 1, 1, square_root=True)
-    return statistics, palette / np.sqrt(3.0), _shapes(small)
+    palette = np.sqrt(colour_layout(small, 1, 1)) / np.sqrt(3.0)
+    return statistics, palette, _shapes(small)
 
 
 def statistic_texts(statistics: FloatArray) -> list[str]:

@@ -49,18 +49,14 @@ _KEYPOINT = _PATCH / 6.0
 
 def check_image(image: AnyArray) -> None:
     """Raise unless an image is a ``uint8`` array of shape (height, width, 3)."""
-    _check_shape(image)
+    if image.ndim != 3 or image.shape[2] != 3 or image.size == 0:
+        raise ValueError(
+            f"an image has rows, columns and three colours, got shape {image.shape}"
+        )
     if image.dtype != np.uint8:
         raise ValueError(
             f"an image has whole numbers from 0 to 255 (uint8), got {image.dtype}; "
             "scale it and call .astype('uint8')"
-        )
-
-
-def _check_shape(image: AnyArray) -> None:
-    if image.ndim != 3 or image.shape[2] != 3 or image.size == 0:
-        raise ValueError(
-            f"an image has rows, columns and three colours, got shape {image.shape}"
         )
 
 
@@ -130,22 +126,17 @@ def hue_of_pixels(image: AnyArray) -> AnyArray:
 
 def hue_histogram(image: AnyArray) -> FloatArray:
     """Return the shares of 16 hues among the pixels of an image."""
-    _check_shape(image)
+    check_image(image)
     return _histograms(hue_of_pixels(image), np.zeros(1, dtype=int), 1)
 
 
-def colour_layout(
-    image: AnyArray, rows: int, columns: int, *, square_root: bool = False
-) -> FloatArray:
+def colour_layout(image: AnyArray, rows: int, columns: int) -> FloatArray:
     """Return histograms of colour in the cells of a grid, one after the other.
 
     Row i of an image of height h lies in row ⌊i · rows / h⌋ of the grid, and
     likewise the columns.  Each histogram has 16 bins of equal width over the values 0
     to 255, and holds shares, which sum to 1: those of hue over the whole grid, then
     those of saturation and of value.
-
-    With ``square_root``, half the squared Euclidean distance between two such vectors
-    is the sum of the histograms' squared Hellinger distances.
 
     Returns
     -------
@@ -168,8 +159,7 @@ def colour_layout(
     saturation = 255 * spread // np.maximum(value, 1)
     channels = hue_of_pixels(image), saturation, value
     n_cells = rows * columns
-    layout = np.concatenate([_histograms(c, cells, n_cells) for c in channels])
-    return np.sqrt(layout) if square_root else layout
+    return np.concatenate([_histograms(c, cells, n_cells) for c in channels])
 
 
 def _histograms(values: AnyArray, cells: AnyArray, n_cells: int) -> FloatArray:
@@ -227,7 +217,7 @@ class FrameDescription:
     hue : array of shape (16,), the histogram that VSUMM compares
     palette, layout : arrays of shape (48,) and (25 · 48,)
         Roots of the histograms of hue, saturation and value, of the whole picture and
-        in 5 × 5 cells: vectors of length 1.
+        in 5 × 5 cells: vectors of length 1, whose distance is that of Hellinger.
     picture : numbers of :func:`picture_statistics`
     sift : uint8 array of shape (n, 128), descriptors of local patterns
     """
@@ -249,14 +239,14 @@ class FrameDescription:
 def describe(number: int, time: float, image: AnyArray) -> FrameDescription:
     """Return the description of a frame, from its picture in red, green and blue."""
     small = described_size(image)
-    palette = colour_layout(small, 1, 1, square_root=True)
-    layout = colour_layout(small, LAYOUT, LAYOUT, square_root=True)
+    palette = np.sqrt(colour_layout(small, 1, 1)) / np.sqrt(3.0)
+    layout = np.sqrt(colour_layout(small, LAYOUT, LAYOUT)) / np.sqrt(3.0 * LAYOUT**2)
     return FrameDescription(
         number,
         time,
         hue_histogram(small),
-        palette / np.sqrt(3.0),
-        (layout / np.sqrt(3.0 * LAYOUT**2)).astype(np.float32),
+        palette,
+        layout.astype(np.float32),
         picture_statistics(small),
         dense_sift(small),
     )
@@ -271,13 +261,12 @@ def described_size(image: AnyArray) -> AnyArray:
     return small
 
 
-def dense_sift(image: AnyArray, n_scales: int = 2) -> NDArray[np.uint8]:
+def dense_sift(image: AnyArray) -> NDArray[np.uint8]:
     """Return SIFT descriptors [1]_ of square patches on a regular grid.
 
     The image is turned to grey and shrunk, by means over areas, so that its longer
-    side is at most 256.  Patches of 24 pixels are 8 pixels apart.  Each further scale
-    halves that image; scales at which a patch does not fit into the image are left
-    out, except the first.
+    side is at most 256.  Patches of 24 pixels are 8 pixels apart.  A second scale is
+    half of that image, unless a patch does not fit into it.
 
     Patches lie inside the image and stand upright: no direction is estimated.  A side
     shorter than a patch has one patch in its middle, cut at the borders.  A patch of
@@ -290,13 +279,9 @@ def dense_sift(image: AnyArray, n_scales: int = 2) -> NDArray[np.uint8]:
     """
     check_image(image)
     grey = shrunk(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), _SIFT_LONGEST)
-    found = [_patches(grey)]
-    for scale in range(1, n_scales):
-        smaller = shrunk(grey, 0.5**scale * max(grey.shape))
-        if min(smaller.shape) < _PATCH:
-            break
-        found.append(_patches(smaller))
-    return np.concatenate(found)
+    half = shrunk(grey, 0.5 * max(grey.shape))
+    scales = [grey, half] if min(half.shape) >= _PATCH else [grey]
+    return np.concatenate([_patches(scale) for scale in scales])
 
 
 def _patches(grey: AnyArray) -> NDArray[np.uint8]:
