@@ -125,19 +125,14 @@ class Summary:
         }
 
 
-class _Piece(NamedTuple):
-    """Text: a sentence if it has a note, of the summary if it has a number."""
-
-    text: str
-    note: str = ""
-    shade: int = 0
-    number: int = 0
-
-
 class _Block(NamedTuple):
-    """A paragraph or heading with its tag, or the space between them without one."""
+    """A paragraph or heading with its tag, or the space between them without one.
 
-    pieces: Sequence[_Piece]
+    Its pieces are texts, each with its sentence, if it is one, and its number in the
+    summary, or 0.
+    """
+
+    pieces: Sequence[tuple[str, MarkedSentence | None, int]]
     tag: str = ""
     is_date: bool = False
 
@@ -164,7 +159,9 @@ def html_report(summary: Summary, title: str = "Summary") -> str:
             for one in summary.sentences
         ],
         lowest=edges[0],
+        edges=_SHADES,
         shades=[*between, f"over {edges[-1]} %"],
+        percent=percent,
         documents=list(_documents(summary)),
     )
 
@@ -206,19 +203,20 @@ def _blocks(
     for start, end, inside in _paragraphs(document, entries):
         first, last = trim(text, start, end)
         if first == last:
-            yield _Block([_Piece(text[start:end])])
+            yield _Block([(text[start:end], None, 0)])
             continue
         kinds = {entry.sentence.kind for entry in inside}
         tag = "p"
         if kinds == {"headline"}:
             tag, heading = heading, "h4"
-        pieces = []
+        pieces: list[tuple[str, MarkedSentence | None, int]] = []
         for entry in inside:
+            pieces.append((text[start : entry.sentence.start], None, 0))
             number = next(numbers) if entry.chosen else 0
-            before = _Piece(text[start : entry.sentence.start])
-            pieces += [before, _piece(entry, number)]
+            pieces.append((entry.sentence.text, entry, number))
             start = entry.sentence.end
-        yield _Block([*pieces, _Piece(text[start:end])], tag, kinds == {"dateline"})
+        pieces.append((text[start:end], None, 0))
+        yield _Block(pieces, tag, kinds == {"dateline"})
 
 
 def _paragraphs(
@@ -235,11 +233,3 @@ def _paragraphs(
             continue
         yield begin, cut, inside
         begin, inside = cut, []
-
-
-def _piece(entry: MarkedSentence, number: int) -> _Piece:
-    note, shade = "not a candidate", 0
-    if entry.probability is not None:
-        note = f"probability {percent(entry.probability)}"
-        shade = sum(entry.probability >= edge for edge in _SHADES)
-    return _Piece(entry.sentence.text, note, shade, number)
