@@ -234,27 +234,21 @@ def model_numbers(model: LargeMarginDPP) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Bars:
-    """Horizontal bars, from the top, with their values as text beside them."""
+    """Horizontal bars, each a name, a value, a text beside it, and a colour."""
 
-    names: Sequence[str]
-    values: Sequence[float]
-    numbers: Sequence[str]
-    colours: Sequence[str]
+    bars: Sequence[tuple[str, float, str, str]]
     label: str
 
-    @property
-    def height(self) -> float:
-        return 0.9 + 0.25 * max(len(self.names), 2)
-
     def draw(self, axes: Axes) -> None:
-        places = np.arange(len(self.names))
-        bars = axes.barh(places, self.values, height=0.66, color=self.colours)
-        axes.bar_label(bars, self.numbers, padding=4, fontsize=8)
+        names, values, numbers, colours = zip(*self.bars, strict=True)
+        places = np.arange(len(names))
+        bars = axes.barh(places, values, height=0.66, color=colours)
+        axes.bar_label(bars, numbers, padding=4, fontsize=8)
         axes.margins(x=0.2)  # room for the numbers
         axes.axvline(0.0, color="black", linewidth=0.8)
-        axes.set_yticks(places, self.names, parse_math=False)
+        axes.set_yticks(places, names, parse_math=False)
         axes.tick_params(axis="y", length=0)
-        axes.set_ylim(len(self.names) - 0.4, -0.6)
+        axes.set_ylim(len(names) - 0.4, -0.6)
         axes.grid(visible=False, axis="y")
         axes.grid(axis="x", color="#dddddd", linewidth=0.8)
         axes.spines["left"].set_visible(False)
@@ -272,9 +266,9 @@ def model_figure(
     """
     charts = [_weight_bars(weights, intercept)] if weights else []
     charts += [_kernel_bars(parts)] if parts else []
-    longest = max(len(name) for chart in charts for name in chart.names)
+    longest = max(len(name) for chart in charts for name, *_ in chart.bars)
     width = WIDTH + 0.06 * max(longest - 18, 0)  # long names take no room from bars
-    heights = [chart.height for chart in charts]
+    heights = [0.9 + 0.25 * max(len(chart.bars), 2) for chart in charts]
     figure, panels = new_figure(width, heights, panels=len(charts))
     for axes, chart in zip(panels, charts, strict=True):
         chart.draw(axes)
@@ -283,31 +277,26 @@ def model_figure(
 
 def _weight_bars(weights: Sequence[Weight], intercept: float) -> _Bars:
     shown, note = largest_weights(weights, _MOST)
-    names, numbers, colours = [], [], []
     label = f"weight (intercept {intercept:.3g})"
-    for weight in shown:
-        value = weight.value
-        many = f" ({weight.n_features} numbers)" if weight.n_features > 1 else ""
-        names.append(shorten_middle(weight.name, 34) + many)
-        text = f"{value:.2f}" if 0.005 <= abs(value) < 100.0 else f"{value:.2g}"
-        numbers.append(text.replace("-", "−"))
-        colours.append(_VECTOR if many else COLOURS["lme" if value >= 0.0 else "mle"])
-    if _VECTOR in colours:
+    if any(weight.n_features > 1 for weight in shown):
         label += "\ngreen: norm of the weights of a vector"
-    label += f"\n{note}" if note else ""
-    return _Bars(names, [weight.value for weight in shown], numbers, colours, label)
+    bars = []
+    for weight in shown:
+        value, n = weight.value, weight.n_features
+        name = shorten_middle(weight.name, 34) + (f" ({n} numbers)" if n > 1 else "")
+        text = f"{value:.2f}" if 0.005 <= abs(value) < 100.0 else f"{value:.2g}"
+        colour = _VECTOR if n > 1 else COLOURS["lme" if value >= 0.0 else "mle"]
+        bars.append((name, value, text.replace("-", "−"), colour))
+    return _Bars(bars, label + (f"\n{note}" if note else ""))
 
 
 def _kernel_bars(parts: Sequence[KernelPart]) -> _Bars:
     order = sorted(range(len(parts)), key=lambda place: -parts[place].weight)
-    shown = [parts[place] for place in sorted(order[:_MOST])]
-    left = len(parts) - len(shown)
-    note = f"\n{left} smaller ones are not shown" if left else ""
-    values = [part.weight for part in shown]
-    return _Bars(
-        [part.label for part in shown],
-        values,
-        [f"{value:.2f}" if value >= 0.005 else "0" for value in values],
-        [COLOURS["mle" if part.bandwidth is None else "lme"] for part in shown],
-        f"share of the similarity{note}",
-    )
+    left = len(parts) - _MOST
+    note = f"\n{left} smaller ones are not shown" if left > 0 else ""
+    bars = []
+    for part in (parts[place] for place in sorted(order[:_MOST])):
+        text = f"{part.weight:.2f}" if part.weight >= 0.005 else "0"
+        colour = COLOURS["mle" if part.bandwidth is None else "lme"]
+        bars.append((part.label, part.weight, text, colour))
+    return _Bars(bars, f"share of the similarity{note}")

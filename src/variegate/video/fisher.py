@@ -88,7 +88,7 @@ def fisher_gradients(
     return np.stack([by_mean, by_deviation]) / np.sqrt(weights)[:, None]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FisherEncoder:
     """Encodes the descriptors of an image as an improved Fisher vector [1]_.
 
@@ -110,6 +110,9 @@ class FisherEncoder:
     weights: FloatArray
     means: FloatArray
     variances: FloatArray
+
+    def __repr__(self) -> str:
+        return f"<FisherEncoder: {len(self.weights)} Gaussians>"
 
     @classmethod
     def fit(
