@@ -172,7 +172,7 @@ def test_a_broken_table_of_exceptions(line, tmp_path):
 def test_a_table_that_is_no_text(tmp_path):
     path = tmp_path / "forms.tsv"
     path.write_bytes(b"ok\tok\n\xff")
-    with pytest.raises(ValueError, match=r"forms\.tsv: byte 6 is not UTF-8"):
+    with pytest.raises(ValueError, match=r"forms\.tsv is not in utf-8: byte 6"):
         read_exceptions(path)
 
 

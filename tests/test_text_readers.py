@@ -11,8 +11,9 @@ import pytest
 
 from outside_data import outside_data
 from variegate._install import install_command
+from variegate.files.folders import read_text
 from variegate.text.documents import Document
-from variegate.text.readers import read_clusters, read_documents, read_text
+from variegate.text.readers import read_clusters, read_documents
 
 
 def write(path, content):

@@ -132,7 +132,7 @@ def test_bad_tables(folder, monkeypatch, text, message):
 
 
 def test_other_encodings_and_fields_without_end(folder):
-    with pytest.raises(ValueError, match=r"picks\.csv, line 2 is not UTF-8: save"):
+    with pytest.raises(ValueError, match=r"is not in utf-8: byte .*; save the table"):
         read_picks(table(folder, "video,time\né,1\n", "latin-1"), folder)
     with pytest.raises(ValueError, match=r"picks\.csv, line 2 is not CSV: field lar"):
         read_picks(table(folder, "video,time\n" + 200_000 * "x"), folder)

@@ -6,8 +6,8 @@ import html
 import re
 from pathlib import Path
 
+from variegate.files.folders import read_text
 from variegate.text import Cluster, Document
-from variegate.text.readers import read_text
 
 __all__ = ["read_duc"]
 

@@ -67,7 +67,7 @@ def score_files(
     **settings: Any,
 ) -> None:
     """Print the scores of files by a kind of ``Rouge``."""
-    from variegate.text.readers import read_text
+    from variegate.files.folders import read_text
     from variegate.text.rouge import mean_scores, read_exceptions
 
     def read(path: Path) -> str:

@@ -27,3 +27,36 @@ def read_bytes(path: Path) -> bytes:
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
     return path.read_bytes()
+
+
+_GIVE_ENCODING = (
+    "if the file is in another encoding, give it, for example --encoding latin-1"
+)
+
+
+def decode(
+    data: bytes, name: str, encoding: str = "utf-8", remedy: str = _GIVE_ENCODING
+) -> str:
+    """Return the text of a plain file without a byte order mark."""
+    wide = encoding.lower().replace("-", "").startswith(("utf16", "utf32"))
+    if b"\0" in data and not wide:
+        raise ValueError(f"{name} is not a text file: it has zero bytes")
+    try:
+        text = data.decode(encoding)
+    except LookupError as error:
+        raise ValueError(
+            f"unknown encoding {encoding!r}: use utf-8 or latin-1, for example"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{name} is not in {encoding}: byte {error.start} "
+            f"(0x{data[error.start]:02x}) cannot be read; {remedy}"
+        ) from error
+    return text.removeprefix("\ufeff")
+
+
+def read_text(
+    path: str | Path, encoding: str = "utf-8", remedy: str = _GIVE_ENCODING
+) -> str:
+    """Return the text of a file; an error ends in a remedy."""
+    return decode(read_bytes(Path(path)), str(path), encoding, remedy)

@@ -1,4 +1,4 @@
-"""Documents from files of several formats; clusters from JSON lines and DUC."""
+"""Documents from files of several formats; clusters from JSON lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from variegate.files.folders import files_below, read_bytes
+from variegate.files.folders import decode, files_below, read_bytes, read_text
 from variegate.text.documents import Cluster, Document
 from variegate.text.languages import as_language
 from variegate.text.mail import mail_document
@@ -43,36 +43,12 @@ _OF_BYTES: dict[str, Callable[[bytes], Document]] = {
 DOCUMENT_SUFFIXES = (*_OF_TEXT, *_OF_BYTES)
 
 
-def _decode(data: bytes, name: str, encoding: str) -> str:
-    wide = encoding.lower().replace("-", "").startswith(("utf16", "utf32"))
-    if b"\0" in data and not wide:
-        raise ValueError(f"{name} is not a text file: it has zero bytes")
-    try:
-        text = data.decode(encoding)
-    except LookupError as error:
-        raise ValueError(
-            f"unknown encoding {encoding!r}: use utf-8 or latin-1, for example"
-        ) from error
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{name} is not in {encoding}: byte {error.start} "
-            f"(0x{data[error.start]:02x}) cannot be read; if the file is in another "
-            "encoding, give it, for example --encoding latin-1"
-        ) from error
-    return text.removeprefix("\ufeff")
-
-
-def read_text(path: str | Path, encoding: str = "utf-8") -> str:
-    """Return the text of a plain file without a byte order mark."""
-    return _decode(read_bytes(Path(path)), str(path), encoding)
-
-
 def _document(data: bytes, name: str, suffix: str, encoding: str) -> Document:
     suffix = ".pdf" if data.startswith(b"%PDF-") else suffix.lower()
     if suffix in _OF_BYTES:
         read = partial(_OF_BYTES[suffix], data)
     else:
-        text = _decode(data, name, encoding)
+        text = decode(data, name, encoding)
         read = partial(_OF_TEXT.get(suffix, _plain_document), text)
     try:
         document = read()
@@ -128,7 +104,7 @@ def read_documents(
 
 
 def _texts(
-    row: Mapping[str, Any], field: str, where: str, folder: Path, encoding: str
+    row: Mapping[str, Any], field: str, where: str, read: Callable[[str], Document]
 ) -> list[Document]:
     """Return the documents of a list of strings, ``{id, text}`` or ``{id, path}``."""
     items = row.get(field) or []
@@ -136,55 +112,19 @@ def _texts(
         raise ValueError(f"{where}: {field!r} must be a list, not {items!r:.40}")
     documents = []
     for number, item in enumerate(items, 1):
-        name, text = str(number), item
-        if isinstance(item, dict):
-            name, text = str(item.get("id", name)), item.get("text")
-            if text is None and isinstance(item.get("path"), str):
-                file = folder / item["path"]
-                data = read_bytes(file)
-                document = _document(data, str(file), file.suffix, encoding)
-                documents.append(replace(document, id=str(item.get("id", file))))
-                continue
-        if not isinstance(text, str) or not text.strip():
+        known = item if isinstance(item, dict) else {"text": item}
+        text, path = known.get("text"), known.get("path")
+        if text is None and isinstance(path, str):
+            document = read(path)
+        elif isinstance(text, str) and text.strip():
+            document = Document(text, str(number))
+        else:
             raise ValueError(
                 f"{where}: item {number} of {field!r} has no text: it must be a string "
                 'or {"id": ..., "text": ...}, and not blank, or {"path": ...}'
             )
-        documents.append(Document(text, name))
+        documents.append(replace(document, id=str(known.get("id", document.id))))
     return documents
-
-
-def _cluster(
-    row: Mapping[str, Any],
-    where: str,
-    file: tuple[Path, int, str],
-    need_references: bool,
-) -> Cluster:
-    """Return the cluster of a line; ``file`` has its path, number and encoding."""
-    path, number, encoding = file
-    documents = _texts(row, "documents", where, path.parent, encoding)
-    references = _texts(row, "references", where, path.parent, encoding)
-    if not documents:
-        raise ValueError(f"{where}: there are no 'documents'")
-    if need_references and not references:
-        raise ValueError(
-            f"{where}: there are no 'references', the summaries to learn from or to "
-            "compare with"
-        )
-    spoken = row.get("language")
-    if not isinstance(spoken, str | None):
-        raise ValueError(f"{where}: 'language' must be a name, not {spoken!r}")
-    try:
-        language = as_language(spoken)
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from error
-    return Cluster(
-        documents=tuple(documents),
-        references=tuple(one.text for one in references),
-        language=None if language is None else language.name,
-        id=str(row.get("id", f"{path.name}:{number}")),
-        group=str(row.get("topic", "")),
-    )
 
 
 def read_clusters(
@@ -207,6 +147,11 @@ def read_clusters(
     encoding : str
     """
     clusters, wanted, place = [], dict(where or {}), ""
+
+    def read(name: str) -> Document:
+        file = Path(path).parent / name
+        return _document(read_bytes(file), str(file), file.suffix, encoding)
+
     for number, line in enumerate(read_text(path, encoding).split("\n"), 1):
         if not line.strip():
             continue
@@ -221,10 +166,37 @@ def read_clusters(
         if not isinstance(row, dict):
             raise ValueError(f"{place}: not an object but {line.strip():.40}")
         if all(row.get(field) == value for field, value in wanted.items()):
-            file = (Path(path), number, encoding)
-            clusters.append(_cluster(row, place, file, need_references))
+            cluster = _cluster(row, place, read)
+            if need_references and not cluster.references:
+                raise ValueError(
+                    f"{place}: there are no 'references', the summaries to learn from "
+                    "or to compare with"
+                )
+            name = str(row.get("id", f"{Path(path).name}:{number}"))
+            clusters.append(replace(cluster, id=name))
     if not place:
         raise ValueError(f"there are no clusters in {path}: the file is empty")
     if not clusters:
         raise ValueError(f"no cluster in {path} has {wanted}")
     return clusters
+
+
+def _cluster(
+    row: Mapping[str, Any], where: str, read: Callable[[str], Document]
+) -> Cluster:
+    documents = _texts(row, "documents", where, read)
+    if not documents:
+        raise ValueError(f"{where}: there are no 'documents'")
+    spoken = row.get("language")
+    if not isinstance(spoken, str | None):
+        raise ValueError(f"{where}: 'language' must be a name, not {spoken!r}")
+    try:
+        language = as_language(spoken)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from error
+    return Cluster(
+        documents=tuple(documents),
+        references=tuple(one.text for one in _texts(row, "references", where, read)),
+        language=None if language is None else language.name,
+        group=str(row.get("topic", "")),
+    )

@@ -11,6 +11,7 @@ from itertools import chain, groupby
 from os import PathLike
 from pathlib import Path
 
+from variegate.files.folders import read_text
 from variegate.text.words import import_regex
 
 Words = tuple[str, ...]
@@ -202,10 +203,7 @@ def _first_words(lines: list[str], limit: int) -> list[str]:
 def read_exceptions(path: str | PathLike[str]) -> dict[str, str]:
     """Read a table of irregular forms, such as WordNet's: ``form<TAB>base`` lines."""
     exceptions = {}
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: byte {error.start} is not UTF-8") from None
+    text = read_text(Path(path), remedy="save the table in UTF-8")
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from variegate._progress import Progress
-from variegate.files.folders import read_bytes
+from variegate.files.folders import read_text
 from variegate.report.wording import count
 from variegate.video.picture import decoded
 from variegate.video.reading import (
@@ -83,7 +83,8 @@ class _Row(NamedTuple):
 
 
 def _rows(table: Path, required: Sequence[str]) -> list[_Row]:
-    reader = csv.reader(io.StringIO(_text(table), newline=""), skipinitialspace=True)
+    text = read_text(table, remedy="save the table as CSV in UTF-8")
+    reader = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
     lines = []
     try:
         for fields in reader:
@@ -118,20 +119,6 @@ def _row(header: Sequence[str], fields: Sequence[str], where: str) -> _Row:
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
     return _Row(where, time, values.get("video", ""), values.get("user", ""))
-
-
-def _text(table: Path) -> str:
-    data = read_bytes(table)
-    try:
-        text = data.decode("utf-8-sig")  # with the byte order mark of spreadsheets
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise ValueError(
-            f"{table}, line {line} is not UTF-8: save the table as CSV in UTF-8"
-        ) from error
-    if "\0" in text:
-        raise ValueError(f"{table} is not a text file: it has zero bytes")
-    return text
 
 
 def _check_header(names: list[str], required: Sequence[str], where: str) -> None:
