@@ -31,6 +31,7 @@ from scipy import sparse
 import variegate as vg
 from variegate.decoding import ExpectedF
 from variegate.learning.objective import LargeMarginLoss, Targets
+from variegate.sampling.chain import sample_chain
 
 RNG = np.random.default_rng(0)
 
@@ -61,10 +62,20 @@ def exact():
 
 
 def rows_at_the_edge():
-    """Condition a kernel at the edge of its rank."""
+    """Condition and sample a kernel at the edge of its rank."""
     ensemble = graded(20, 25)
     ensemble.condition([1, 3], [5])
+    sample_chain(ensemble, n=5)
+    sample_chain(ensemble, n=5, k=3)
     vg.LEnsemble(kernel(150, rank=20)).marginals()
+
+
+def chains():
+    """Run Markov chains, of free and of fixed size."""
+    for k in (None, 3):
+        sample_chain(vg.LEnsemble(kernel(16)), n=5, k=k)
+        B = RNG.standard_normal((30, 10))
+        sample_chain(vg.LEnsemble.from_factor(B), n=5, k=k)
 
 
 def samples():
@@ -144,7 +155,7 @@ def frames():
 
 
 EXAMPLES = (
-    exact, rows_at_the_edge, samples, greedy, expected_f, losses, learning,
+    exact, rows_at_the_edge, chains, samples, greedy, expected_f, losses, learning,
     texts, frames,
 )  # fmt: skip
 

@@ -7,7 +7,9 @@ import variegate as vg
 from variegate.learning.objective import LargeMarginLoss, Targets
 from variegate.linalg.compiled import njit, read_only
 from variegate.linalg.compiled.branch_bound import search_nodes
+from variegate.linalg.compiled.chain import run_chain, run_graded_chain
 from variegate.linalg.compiled.loss import evaluate_sets
+from variegate.sampling.chain import sample_chain
 
 
 def test_what_a_function_computes_does_not_hang_on_who_called_it_first():
@@ -49,10 +51,11 @@ def test_loops_are_compiled_once_whatever_callers_hold():
     for ensemble in (vg.LEnsemble(B @ B.T), vg.LEnsemble.from_factor(few), singular):
         ensemble.decode("exact", k=2)
         ensemble.decode("exact", budget=3, costs=costs)
+        sample_chain(ensemble, n=2, burn_in=10)
     stack = np.stack([B @ B.T] * 3)
     targets = Targets.of([np.arange(2)] * 3, 20)
     for S in (stack, read_only(stack), np.asfortranarray(stack)):
         for loss in (LargeMarginLoss(1), LargeMarginLoss(0.5, hinge=False)):
             loss.value_and_gradient(S, np.zeros((3, 20)), targets, compiled=True)
-    for loop in (search_nodes, evaluate_sets):
+    for loop in (search_nodes, run_chain, run_graded_chain, evaluate_sets):
         assert len(loop.signatures) == 1, loop

@@ -17,6 +17,7 @@ import variegate as vg
 from variegate.decoding import exact
 from variegate.decoding.exact import all_subsets
 from variegate.linalg.representations import Dense, Factored, Graded
+from variegate.sampling import sample_chain
 
 N_KERNELS = 40
 
@@ -95,6 +96,10 @@ def test_samplers_draw_what_is_possible(kernel):
     if rank < len(ensemble):
         with pytest.raises(ValueError, match=f"L has rank {rank}"):
             ensemble.sample_k(rank + 1)
+    chain = sample_chain(ensemble, 20, burn_in=200, random_state=0)
+    assert all_possible(chain.samples, log_prob)
+    chain = sample_chain(ensemble, 20, k=rank, burn_in=200, random_state=0)
+    assert all_possible(chain.samples, log_prob)
 
 
 @pytest.mark.parametrize("tabled", [14, 0], ids=["table", "branch and bound"])

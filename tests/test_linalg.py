@@ -6,6 +6,7 @@ import pytest
 import reference
 from instances import random_kernel_matrix
 from variegate.linalg import determinants, limits
+from variegate.linalg.compiled import chain
 from variegate.linalg.compiled.loss import invert_with_log_det
 from variegate.linalg.determinants import (
     NotPositiveDefiniteError,
@@ -226,17 +227,19 @@ def test_lengths_of_the_rows_of_a_factor(n_columns, dtype):
 
 
 @pytest.mark.parametrize("size", [0, 1, 3, 6])
-def test_volumes_equal_determinants(size):
+def test_volumes_equal_determinants_and_the_compiled_loop(size):
     rng = np.random.default_rng(size)
     rows, floor = unit_rows(rng, 12, 6), np.full(12, 1e-20)
     members = np.array([rng.permutation(12)[:size] for _ in range(50)])
     volumes = log_volumes(rows[members], floor[members])
     for found, some in zip(volumes, members, strict=True):
+        compiled = chain.log_volume(rows, some, floor)
         if 2 in some or {1, 3} <= set(some.tolist()):
-            assert found == -np.inf
+            assert found == compiled == -np.inf
             continue
         expected = np.linalg.slogdet(rows[some] @ rows[some].T)[1] if size else 0.0
         assert found == pytest.approx(expected, rel=1e-6, abs=1e-9)
+        assert found == pytest.approx(compiled, rel=1e-12, abs=1e-12)
 
 
 @pytest.mark.parametrize(("n", "n_columns"), [(1, 1), (6, 3), (12, 12), (9, 20)])

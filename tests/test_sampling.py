@@ -13,6 +13,7 @@ from variegate.linalg.compiled import elementary as compiled_elementary
 from variegate.linalg.limits import COMPILED_SAMPLES, COMPILED_SAMPLES_TOGETHER
 from variegate.linalg.spectrum import Eigenvectors
 from variegate.sampling import elementary, sample_spectral, sequential, spectral
+from variegate.sampling.chain import effective_sample_size, sample_chain
 
 DRAWS = 20_000
 
@@ -223,3 +224,71 @@ def test_a_legacy_random_state_is_advanced():
     assert (first != second).any()
     again = ensemble.sample(50, np.random.RandomState(0))
     np.testing.assert_array_equal(first, again)
+
+
+# The Markov chain ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", REPRESENTATIONS.values(), ids=REPRESENTATIONS)
+@pytest.mark.parametrize("k", [None, 2])
+@pytest.mark.parametrize("name", ["full rank", "rank 3", "twins"])
+def test_law_of_the_chain(name, k, make):
+    # Sixty steps between states of six items leave no correlation to speak of.
+    L = KERNELS[name]
+    chain = sample_chain(make(L), DRAWS, k, thin=60, random_state=0)
+    assert chain.samples.shape == (DRAWS, SIZE)
+    assert p_value(chain.samples, L, k) > P_VALUE
+    assert 0.0 < chain.acceptance < 1.0
+    assert chain.effective_size > 0.5 * DRAWS
+
+
+def test_the_chain_test_rejects_a_chain_that_has_not_moved():
+    L = KERNELS["full rank"]
+    stuck = sample_chain(vg.LEnsemble(L), DRAWS, thin=1, burn_in=0, random_state=0)
+    assert stuck.effective_size < 0.5 * DRAWS
+    assert p_value(stuck.samples, L) < P_VALUE
+
+
+@pytest.mark.parametrize("bandwidth", [0.3, 3.0, 30.0])
+@pytest.mark.parametrize("k", [None, 5])
+def test_the_chain_always_finds_a_start(bandwidth, k):
+    X = np.random.default_rng(0).standard_normal((60, 4))
+    L = np.exp(-((X[:, None] - X) ** 2).sum(axis=2) / bandwidth**2)
+    chain = sample_chain(vg.LEnsemble(L), 20, k, random_state=0)
+    assert all(vg.LEnsemble(L).log_prob(y) > -np.inf for y in chain.samples)
+
+
+def test_the_chain_agrees_with_exact_marginals():
+    X = np.random.default_rng(1).standard_normal((40, 3))
+    L = 2 * np.exp(-((X[:, None] - X) ** 2).sum(axis=2))
+    ensemble = vg.LEnsemble(L)
+    chain = sample_chain(ensemble, 4000, random_state=0)
+    error = np.abs(chain.samples.mean(axis=0) - ensemble.marginals())
+    assert error.max() < 5 * np.sqrt(0.25 / chain.effective_size) + 0.02
+    again = sample_chain(ensemble, 4000, random_state=0)
+    np.testing.assert_array_equal(chain.samples, again.samples)
+
+
+def test_effective_sample_size_of_a_known_process():
+    # An autoregression with coefficient a has n (1 - a) / (1 + a) effective samples.
+    rng = np.random.default_rng(0)
+    x, values = 0.0, []
+    for noise in rng.standard_normal(200_000):
+        x = 0.8 * x + noise
+        values.append(x)
+    assert effective_sample_size(values) == pytest.approx(200_000 / 9, rel=0.1)
+    assert effective_sample_size(np.ones(10)) == 10.0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n": 0}, "n must be a whole number of at least 1"),
+        ({"thin": 0}, "thin must be a whole number of at least 1"),
+        ({"burn_in": -1}, "burn_in must not be negative"),
+        ({"k": 4}, "no subset of 4 items was found"),
+    ],
+)
+def test_bad_chains(options, message):
+    with pytest.raises(ValueError, match=message):
+        sample_chain(vg.LEnsemble(KERNELS["rank 3"]), **options)

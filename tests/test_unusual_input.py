@@ -155,6 +155,12 @@ def test_samples_of_no_stated_size_are_refused():
         vg.LEnsemble(np.eye(3)).sample_k(None)
 
 
+def test_a_chain_over_no_items_stays_at_the_empty_subset():
+    drawn = vg.sampling.sample_chain(vg.LEnsemble(np.zeros((0, 0))), 5)
+    assert drawn.samples.shape == (5, 0)
+    assert drawn.effective_size == 5.0
+
+
 # Estimators ---------------------------------------------------------------------------
 
 

@@ -163,3 +163,6 @@ class Ensemble(Protocol):
         self, k: int, n: int = 1, random_state: RandomState = None
     ) -> BoolArray:
         """Draw ``n`` subsets of ``k`` items."""
+
+    def decode(self, method: Any = "greedy", k: int | None = None) -> Selection:
+        """Choose one subset."""

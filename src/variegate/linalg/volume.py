@@ -40,7 +40,7 @@ def log_volumes(rows: FloatArray, floor: FloatArray) -> FloatArray:
 
     ``rows`` (B, k, D) are ``F`` of each set, and squared residuals up to ``floor``
     (B, k) count as zero.  Pivoting makes the rank of a set independent of the order of
-    its items.
+    its items.  :func:`variegate.linalg.compiled.chain.log_volume` does the same.
     """
     left, floor, total = rows.copy(), floor.copy(), np.zeros(len(rows))
     sets = np.arange(len(rows))

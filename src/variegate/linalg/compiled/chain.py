@@ -1,0 +1,264 @@
+"""Markov chains over subsets: add, drop, swap (Kang, 2013).
+
+The chain needs entries of the kernel only for the items it proposes.  The inverse of
+``S_y`` is kept, in the order of the members, and updated in ``O(|y|²)`` a step: adding
+an item borders it, dropping one takes its Schur complement, a swap does both.
+
+Of rows that are dependent, or nearly so, the chain takes volumes by projecting twice,
+as :mod:`variegate.linalg.volume` does.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from variegate._typing import FloatArray, IntArray
+from variegate.linalg.compiled import njit
+from variegate.linalg.compiled.elementary import next_uniform
+
+
+class Kernel(NamedTuple):
+    """The kernel entries that a chain reads."""
+
+    F: FloatArray  # the similarity (N, N) if ``dense``, else a factor (N, D) of it
+    dense: bool
+    diagonal: FloatArray  # (N,)
+    log_scale: FloatArray  # (N,)
+    tolerance: float  # residuals up to this are zero
+
+
+class State(NamedTuple):
+    """The current subset of a chain."""
+
+    members: IntArray  # (capacity,), the first of which are the subset
+    place: IntArray  # (N,), of each item among the members, -1 outside
+    inverse: FloatArray  # (capacity, capacity), of the similarity of the members
+
+
+@njit(cache=True, nogil=True)
+def _compute_residual(
+    kernel: Any,
+    item: int,
+    members: Any,
+    size: int,
+    inverse: Any,
+    column: Any,
+    work: Any,
+) -> float:
+    """Return ``s_ii - sᵀ S_y⁻¹ s``, and ``S_y⁻¹ s`` in ``work``."""
+    F = kernel.F
+    for position in range(size):
+        other = members[position]
+        if kernel.dense:
+            column[position] = F[other, item]
+        else:
+            total = 0.0
+            for d in range(F.shape[1]):
+                total += F[other, d] * F[item, d]
+            column[position] = total
+    explained = 0.0
+    for i in range(size):
+        total = 0.0
+        for j in range(size):
+            total += inverse[i, j] * column[j]
+        work[i] = total
+        explained += total * column[i]
+    own: float = kernel.diagonal[item]
+    return own - explained
+
+
+@njit(cache=True, nogil=True)
+def _add_item(state: Any, work: Any, size: int, item: int, residual: float) -> int:
+    """Put an item after the last member, and return how many there are now."""
+    inverse = state.inverse
+    for i in range(size):
+        for j in range(size):
+            inverse[i, j] += work[i] * work[j] / residual
+    for i in range(size):
+        inverse[i, size] = -work[i] / residual
+        inverse[size, i] = inverse[i, size]
+    inverse[size, size] = 1.0 / residual
+    state.members[size] = item
+    state.place[item] = size
+    return size + 1
+
+
+@njit(cache=True, nogil=True)
+def _drop_item(state: Any, size: int, position: int) -> int:
+    """Move the last member into the gap, then take the Schur complement of the last."""
+    members, place, inverse = state.members, state.place, state.inverse
+    last = size - 1
+    gone = members[position]
+    if position != last:
+        for i in range(size):
+            kept = inverse[i, position]
+            inverse[i, position] = inverse[i, last]
+            inverse[i, last] = kept
+        for i in range(size):
+            kept = inverse[position, i]
+            inverse[position, i] = inverse[last, i]
+            inverse[last, i] = kept
+        members[position] = members[last]
+        place[members[position]] = position
+    members[last] = gone
+    place[gone] = -1
+    pivot = inverse[last, last]
+    for i in range(last):
+        for j in range(last):
+            inverse[i, j] -= inverse[i, last] * inverse[last, j] / pivot
+    return last
+
+
+@njit(cache=True, nogil=True)
+def run_chain(
+    kernel: Any, state: Any, size: int, fixed_size: bool, n_steps: int, seed: Any
+) -> Any:
+    """Take ``n_steps`` steps in place; return size, next seed, and accepted moves.
+
+    Without ``fixed_size`` an item is drawn: if it is out it is added with the odds of
+    that, if it is in it is dropped with the odds of that; with probability one half a
+    swap is tried instead.  With ``fixed_size`` only swaps.
+    """
+    members, place, inverse = state.members, state.place, state.inverse
+    log_scale, tolerance = kernel.log_scale, kernel.tolerance
+    n_items, capacity = len(place), len(members)
+    column, work = np.empty(capacity), np.empty(capacity)
+    accepted = 0
+    for _ in range(n_steps):
+        seed, uniform = next_uniform(seed)
+        item = min(int(uniform * n_items), n_items - 1)
+        seed, kind = next_uniform(seed)
+        seed, uniform = next_uniform(seed)
+        if fixed_size or kind < 0.5:
+            if size == 0 or size == n_items or place[item] >= 0:
+                continue
+            seed, which = next_uniform(seed)
+            position = min(int(which * size), size - 1)
+            other = members[position]
+            before = 1.0 / inverse[position, position]
+            size = _drop_item(state, size, position)
+            residual = _compute_residual(
+                kernel, item, members, size, inverse, column, work
+            )
+            odds = 0.0
+            if residual > tolerance:
+                gain = np.log(residual / before)
+                gain += 2.0 * (log_scale[item] - log_scale[other])
+                odds = np.exp(min(gain, 0.0))
+            if uniform < odds:
+                accepted += 1
+            else:
+                item = other
+                residual = _compute_residual(
+                    kernel, item, members, size, inverse, column, work
+                )
+            size = _add_item(state, work, size, item, residual)
+        elif place[item] < 0:
+            if size == capacity:
+                continue
+            residual = _compute_residual(
+                kernel, item, members, size, inverse, column, work
+            )
+            if residual <= tolerance:
+                continue
+            if np.log(uniform) < np.log(residual) + 2.0 * log_scale[item]:
+                size = _add_item(state, work, size, item, residual)
+                accepted += 1
+        else:
+            position = place[item]
+            gain = -np.log(inverse[position, position]) + 2.0 * log_scale[item]
+            if np.log(uniform) < -gain:
+                size = _drop_item(state, size, position)
+                accepted += 1
+    return size, seed, accepted
+
+
+@njit(cache=True, nogil=True)
+def log_volume(rows: Any, members: Any, floor: Any) -> float:
+    """Return ``log det F_y F_yᵀ``: see :func:`variegate.linalg.volume.log_volumes`."""
+    size, width = len(members), rows.shape[1]
+    left, places = np.empty((size, width)), np.empty(size, dtype=np.int64)
+    for i in range(size):
+        places[i] = members[i]
+        for d in range(width):
+            left[i, d] = rows[members[i], d]
+    total = 0.0
+    for end in range(size, 0, -1):
+        longest, best = 0, -1.0
+        for i in range(end):
+            squared = 0.0
+            for d in range(width):
+                squared += left[i, d] * left[i, d]
+            if squared > best:
+                longest, best = i, squared
+        if not best > floor[places[longest]]:
+            return -np.inf
+        total += np.log(best)
+        last, length = end - 1, np.sqrt(best)
+        places[longest] = places[last]
+        for d in range(width):
+            unit = left[longest, d] / length
+            left[longest, d] = left[last, d]
+            left[last, d] = unit
+        for _ in range(2):
+            for i in range(last):
+                inner = 0.0
+                for d in range(width):
+                    inner += left[i, d] * left[last, d]
+                for d in range(width):
+                    left[i, d] -= inner * left[last, d]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def run_graded_chain(
+    kernel: Any, state: Any, size: int, fixed_size: bool, n_steps: int, seed: Any
+) -> Any:
+    """Take the steps of :func:`run_chain`; ``kernel`` is rows, log-scales and floors.
+
+    Nothing is updated: the volume of every proposed set is computed anew, so that the
+    chain never enters a set that is impossible.
+    """
+    rows, log_scale, floor = kernel
+    members, place = state.members, state.place
+    n_items, capacity = len(place), rows.shape[1]
+    proposed = np.empty(n_items, dtype=np.int64)
+    here = log_volume(rows, members[:size], floor)
+    accepted = 0
+    for _ in range(n_steps):
+        seed, uniform = next_uniform(seed)
+        item = min(int(uniform * n_items), n_items - 1)
+        seed, kind = next_uniform(seed)
+        seed, uniform = next_uniform(seed)
+        for j in range(size):
+            proposed[j] = members[j]
+        position, gain, now = place[item], 2.0 * log_scale[item], size
+        if fixed_size or kind < 0.5:
+            if size == 0 or position >= 0:
+                continue
+            seed, which = next_uniform(seed)
+            position = min(int(which * size), size - 1)
+            gain -= 2.0 * log_scale[members[position]]
+            proposed[position] = item
+        elif position < 0:
+            if size == capacity:
+                continue
+            proposed[size] = item
+            now += 1
+        else:
+            proposed[position] = members[size - 1]
+            gain = -gain
+            now -= 1
+        there = log_volume(rows, proposed[:now], floor)
+        if there == -np.inf or np.log(uniform) >= there - here + gain:
+            continue
+        for j in range(size):
+            place[members[j]] = -1
+        for j in range(now):
+            members[j] = proposed[j]
+            place[members[j]] = j
+        size, here = now, there
+        accepted += 1
+    return size, seed, accepted
