@@ -9,7 +9,15 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from table_instances import INTERRUPTIBLE, MAIN, caller, fails, process, small_table
+from table_instances import (
+    INTERRUPTIBLE,
+    MAIN,
+    caller,
+    fails,
+    process,
+    small_table,
+    with_cell,
+)
 from variegate.tables import write_table
 
 pytest.importorskip("starlette", reason="needs 'variegate[studio]'")
@@ -112,6 +120,32 @@ def test_a_person_picks_goes_and_comes_back(person, table, tmp_path):
     status, _, messages = again.leave()
     assert status == 0
     assert "1 of them done" in messages
+
+
+def test_limits_columns_and_empty_cells(person, tmp_path):
+    path = tmp_path / "table.parquet"
+    made = small_table().drop_columns(["chosen"])
+    write_table(with_cell(made, "score", 3, None), path)
+    limits = ("--at-most", "1", "--per", "kind", "--show", "tokens")
+    one = person(path, *COLUMNS, *limits, "--order", "given")
+    one.get(f"/?{urlsplit(one.address).query}")
+    items = json.loads(one.get("/api/groups/0"))["items"]
+    assert [name for name, _ in items[0]["fields"]] == ["tokens"]
+    kinds = made["kind"].to_pylist()[:6]
+    proposal = one.post("/api/settings", {"omega": 64.0})["proposal"]
+    proposed = [kinds[item] for item in proposal]
+    assert len(proposed) == len(set(proposed)) == len(set(kinds))
+    _, _, messages = one.leave()
+    assert (
+        "note: empty cells count as the mean of their column: 1 of 'score'" in messages
+    )
+
+
+def test_a_limit_that_cannot_be(call, table):
+    result = call("studio", table, *COLUMNS, "--at-most", "1", "--per", "kinds")
+    assert fails(result, "there is no column 'kinds' (did you mean 'kind'?)")
+    result = call("studio", table, *COLUMNS, "--per", "kind")
+    assert fails(result, "give at_most and per together")
 
 
 def test_picks_of_other_data_are_refused(call, table, tmp_path):

@@ -118,6 +118,9 @@ def test_the_command_chooses_what_the_studio_proposes(kind, tmp_path, call):
     assert material.kind == kind
     proposed = export_model(material, model)
     assert isinstance(vg.load(model), sort)
+    again = Proposer(open_material(folder, model=vg.load(model)))
+    for group, items in enumerate(proposed.values()):
+        assert again.choose(group).tolist() == items
     out, html = tmp_path / "chosen.csv", tmp_path / "chosen.html"
     written = ("-o", out, "--html", html, "--json")
     status, output, messages = call("select", folder, "--model", model, *written)
@@ -302,6 +305,10 @@ def test_a_contact_sheet_is_not_for_tables(tmp_path, call):
     written = ("-o", tmp_path / "c.parquet", "--html", tmp_path / "c.html")
     found = call("select", path, *method, *written)
     assert fails(found, "--html is for pictures, documents and videos")
+    found = call(
+        "select", path, *method, *written[:2], "--at-most", "2", "--per", "kind"
+    )
+    assert fails(found, "--at-most is for pictures, documents and videos")
 
 
 def test_a_model_with_vectors_of_its_owner_is_refused(tmp_path):

@@ -46,9 +46,7 @@ def open_material(
         A table, a video, a folder of videos, documents or pictures, or a file of JSON
         lines with documents.
     columns : dict, optional
-        Roles of the columns of a table: ``group``, ``item``, ``quality``,
-        ``similarity``, ``categorical``, ``missing`` and ``label`` of
-        :class:`variegate.tables.TableSelector`.
+        Roles of the columns of a table, as for :class:`variegate.tables.TableSelector`.
     show : sequence of str
         Columns of a table to show, in place of those that have a role.
     page : int, optional
