@@ -378,7 +378,7 @@ def test_verbose_tells_how_far_it_is(videos, monkeypatch, capsys, tmp_path):
     frames = []
     model.pick(videos[0][0].path, progress=lambda *frame: frames.append(frame))
     told = capsys.readouterr().err
-    assert "KeyframePicker: reading, 0:01.0 of 0:" in told
+    assert "KeyframePicker: reading, 1.0 of 40.0 (" in told
     assert len(told.splitlines()) == len(frames)
     model.save(tmp_path / "model.json")
     assert (

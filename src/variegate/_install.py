@@ -1,4 +1,16 @@
-"""Commands that install an extra, for messages about missing packages."""
+"""Messages about missing packages, with the command that installs them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def explain_missing(problem: str, extra: str) -> Iterator[None]:
+    """Add the command that installs an extra to an import that fails."""
+    try:
+        yield
+    except ImportError as error:
+        raise ImportError(f"{problem}: {install_command(extra)}") from error
 
 
 def install_command(extra: str) -> str:

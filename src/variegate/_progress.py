@@ -55,7 +55,5 @@ class ProgressPrinter:
 
     def progress(self, stage: str, done: float, total: float) -> None:
         """Print how far a stage is, and that it is finished."""
-        if total:
-            self(f"{stage}, {done:,} of {total:,}", always=done == total)
-        else:
-            self(f"{stage}, {done:,}")
+        end = f" of {round(total, 1):,}" if total else ""
+        self(f"{stage}, {round(done, 1):,}{end}", always=bool(total) and done == total)

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import as_file, files
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -216,15 +215,11 @@ class FamilyApplication(Application):
             progress, n_examples, n_steps
         )
 
-    def _progress_callback(
-        self,
-        progress: Progress | None,
-        line: Callable[[ProgressPrinter], Progress] = attrgetter("progress"),
-    ) -> Progress | None:
+    def _progress_callback(self, progress: Progress | None) -> Progress | None:
         """Return the callback, which with ``verbose`` prints first."""
         if not self.verbose:
             return progress
-        printed = line(ProgressPrinter(type(self).__name__))
+        printed = ProgressPrinter(type(self).__name__).progress
 
         def both(stage: str, done: float, total: float) -> None:
             printed(stage, done, total)

@@ -5,16 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from variegate._install import install_command
+from variegate._install import explain_missing
 
-try:
+with explain_missing("the ranker needs Haystack", "haystack"):
     from haystack import Document, component, default_from_dict, default_to_dict
     from haystack.core.serialization import component_to_dict
     from haystack.utils import deserialize_callable, serialize_callable
-except ImportError as error:
-    raise ImportError(
-        f"the ranker needs Haystack ({error}): {install_command('haystack')}"
-    ) from error
 
 from variegate.integrations.core import Candidates, ContextSelector, Found
 

@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from variegate._install import install_command
+from variegate._install import explain_missing
 
-try:
+with explain_missing("the compressor needs LangChain", "langchain"):
     from langchain_core.documents import Document
     from langchain_core.documents.compressor import BaseDocumentCompressor
     from langchain_core.embeddings import Embeddings
     from pydantic import ConfigDict
-except ImportError as error:
-    raise ImportError(
-        f"the compressor needs LangChain ({error}): {install_command('langchain')}"
-    ) from error
 
 import numpy as np
 

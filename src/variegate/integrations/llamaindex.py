@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from variegate._install import install_command
+from variegate._install import explain_missing
 
-try:
+with explain_missing("the postprocessor needs LlamaIndex", "llamaindex"):
     from llama_index.core.base.embeddings.base import BaseEmbedding
     from llama_index.core.bridge.pydantic import ConfigDict
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
     from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
-except ImportError as error:
-    raise ImportError(
-        f"the postprocessor needs LlamaIndex ({error}): {install_command('llamaindex')}"
-    ) from error
 
 from variegate.integrations.core import Candidates, ContextSelector, Found
 

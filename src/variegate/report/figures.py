@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-from variegate._install import install_command
+from variegate._install import explain_missing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,12 +38,8 @@ def new_figure(
 
     With several heights, the axes are below each other.
     """
-    try:
+    with explain_missing("figures need matplotlib", "plot"):
         new = _figure_class()
-    except ImportError as error:
-        raise ImportError(
-            f"figures need matplotlib: {install_command('plot')}"
-        ) from error
     if isinstance(height, Sequence):
         figure = new(figsize=(width, sum(height)), layout="constrained")
         grid = figure.add_gridspec(panels, 1, height_ratios=height)

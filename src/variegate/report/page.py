@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from variegate._install import install_command
+from variegate._install import explain_missing
 from variegate.report.figures import as_svg
 from variegate.report.wording import count, one_line
 
@@ -47,12 +47,8 @@ def template_environment(
 
     ``extra`` names the extra of the package that Jinja2 comes with.
     """
-    try:
+    with explain_missing("reports need Jinja2", str(extra or room)):
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    except ImportError as error:
-        raise ImportError(
-            f"reports need Jinja2: {install_command(str(extra or room))}"
-        ) from error
     rooms = Path(__file__).parent.parent
     own = room if isinstance(room, Path) else rooms / room / "templates"
     found = Environment(

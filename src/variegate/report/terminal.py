@@ -7,7 +7,7 @@ import math
 import textwrap
 from collections.abc import Collection, Iterable, Sequence
 
-from variegate._install import install_command
+from variegate._install import explain_missing
 
 #: Characters of the longest bar to one side.
 _BAR = 16
@@ -23,14 +23,10 @@ def align_columns(
 
     ``numbers`` are the places of columns that are aligned to the right.
     """
-    try:
+    with explain_missing("tables on a terminal need rich", "cli"):
         from rich.console import Console
         from rich.table import Table
         from rich.text import Text
-    except ImportError as error:
-        raise ImportError(
-            f"tables on a terminal need rich: {install_command('cli')}"
-        ) from error
     table = Table.grid(padding=(0, 2, 0, 0))
     for number, row in enumerate(rows):
         if number == 0:

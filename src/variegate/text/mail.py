@@ -38,10 +38,6 @@ def mail_document(data: bytes) -> Document:
 
     Quoted lines, the lines that introduce them, forwarded originals, signatures and
     attachments are left out.  HTML is read where there is no plain text.
-
-    Raises
-    ------
-    ValueError : for bytes without headers, or parts that are nested too deeply
     """
     try:
         message = BytesParser(EmailMessage, policy=policy.default).parsebytes(data)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
-from variegate._install import install_command
+from variegate._install import explain_missing
 from variegate.text.documents import Block, Document, Kind
 
 HTML_READER = "the built-in HTML reader"
@@ -155,12 +155,8 @@ def as_document(passages: Sequence[Passage], reader: str) -> Document:
 
 
 def _tree(source: str) -> Any:
-    try:
+    with explain_missing("reading HTML needs lxml", "text"):
         from lxml import etree, html  # type: ignore[import-untyped, unused-ignore]
-    except ImportError as error:
-        raise ImportError(
-            f"reading HTML needs lxml: {install_command('text')}"
-        ) from error
     parser = html.HTMLParser(
         encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True
     )
@@ -233,13 +229,9 @@ def page_document(source: str) -> Document:
     By trafilatura, or where it finds none by the built-in reader, which is then named
     as the document's ``reader``.
     """
-    try:
+    with explain_missing("reading HTML needs trafilatura", "text"):
         import trafilatura  # type: ignore[import-not-found, unused-ignore]
         from lxml import etree
-    except ImportError as error:
-        raise ImportError(
-            f"reading HTML needs trafilatura: {install_command('text')}"
-        ) from error
     page = _visible(_tree(source))
     for element in page.xpath("//code//*"):  # else their text comes before the rest
         element.drop_tag()
@@ -276,12 +268,8 @@ _ALERT = re.compile(r"(?m)^([ \t]*>[ \t]*)\[![A-Za-z]+\][ \t]*$")
 
 def markdown_document(source: str) -> Document:
     """Return the text of a Markdown file, without code blocks and front matter."""
-    try:
+    with explain_missing("reading Markdown needs markdown-it-py", "text"):
         from markdown_it import MarkdownIt
-    except ImportError as error:
-        raise ImportError(
-            f"reading Markdown needs markdown-it-py: {install_command('text')}"
-        ) from error
     if front_matter := _FRONT_MATTER.match(source):
         source = source[front_matter.end() :]
     source = _FOOTNOTE.sub("", _ALERT.sub(r"\1", source))

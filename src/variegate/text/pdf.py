@@ -8,7 +8,7 @@ from collections import Counter
 from importlib.metadata import version
 from typing import Any
 
-from variegate._install import install_command
+from variegate._install import explain_missing
 from variegate.text.documents import Document
 from variegate.text.pages import WIDE_GAP, Piece, pages_document
 
@@ -20,19 +20,9 @@ _BEFORE_NOTE_MARK = '.,;:?!)”"'
 
 
 def pdf_document(data: bytes) -> Document:
-    """Return the text of a PDF file in reading order.
-
-    Raises
-    ------
-    ImportError : without pypdfium2
-    ValueError : for a damaged, encrypted or scanned file, or one of too many pages
-    """
-    try:
+    """Return the text of a PDF file in reading order."""
+    with explain_missing("reading PDF files needs pypdfium2", "pdf"):
         import pypdfium2  # type: ignore[import-not-found, import-untyped, unused-ignore]
-    except ImportError as error:
-        raise ImportError(
-            f"reading PDF files needs pypdfium2: {install_command('pdf')}"
-        ) from error
     try:
         source = pypdfium2.PdfDocument(data)
     except pypdfium2.PdfiumError as error:

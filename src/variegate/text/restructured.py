@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from variegate._install import install_command
+from variegate._install import explain_missing
 from variegate.text.documents import Document
 from variegate.text.markup import PassageReader, as_document, names
 
@@ -50,20 +50,11 @@ def restructured_document(source: str) -> Document:
 
     Directives but notes and warnings, tables, footnotes, field lists and code are left
     out.  Roles leave their text.
-
-    Raises
-    ------
-    ImportError : without docutils
-    ValueError : for markup that is nested too deeply
     """
-    try:
+    with explain_missing("reading reStructuredText needs docutils", "text"):
         from docutils.core import (  # type: ignore[import-untyped, unused-ignore]
             publish_doctree,
         )
-    except ImportError as error:
-        raise ImportError(
-            f"reading reStructuredText needs docutils: {install_command('text')}"
-        ) from error
     source, reader = _ROLE.sub(_text_of_role, source), PassageReader()
     try:
         _read(publish_doctree(source, settings_overrides=_SETTINGS), reader)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 
-from variegate._install import install_command
+from variegate._install import explain_missing
 from variegate.text.documents import Cluster, Document, Sentence
 from variegate.text.languages import Language, as_language, in_other_language
 from variegate.text.layout import (
@@ -109,13 +109,9 @@ def _starts(shadow: str) -> Iterator[int]:
     end = _ENDS_HERE.search(shadow)
     if end is None or not _WORD_CHARACTER.search(shadow, end.end()):
         return
-    try:
+    with explain_missing("splitting sentences needs syntok", "text"):
         from syntok import segmenter  # type: ignore[import-untyped]
         from syntok.tokenizer import Tokenizer  # type: ignore[import-untyped]
-    except ImportError as error:  # pragma: no cover
-        raise ImportError(
-            f"splitting sentences needs syntok: {install_command('text')}"
-        ) from error
     tokens = Tokenizer(replace_not_contraction=False).tokenize(shadow)
     for number, sentence in enumerate(segmenter.segment(tokens)):
         start = sentence[0].offset

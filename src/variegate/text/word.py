@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
-from variegate._install import install_command
+from variegate._install import explain_missing
 from variegate.text.documents import Document
 from variegate.text.markup import Passage, as_document
 
@@ -20,19 +20,9 @@ _HEADING = re.compile(r"(?i)title|subtitle|heading|überschrift|berschrift|titre
 
 
 def word_document(data: bytes) -> Document:
-    """Return the paragraphs and headings of a Word file, without tables and notes.
-
-    Raises
-    ------
-    ImportError : without lxml
-    ValueError : for a file that is damaged, encrypted or too large
-    """
-    try:
+    """Return the paragraphs and headings of a Word file, without tables and notes."""
+    with explain_missing("reading Word files needs lxml", "text"):
         from lxml import etree  # type: ignore[import-untyped, unused-ignore]
-    except ImportError as error:
-        raise ImportError(
-            f"reading Word files needs lxml: {install_command('text')}"
-        ) from error
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
         with archive, archive.open(_PART) as part:

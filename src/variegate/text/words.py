@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from variegate._install import install_command
+from variegate._install import explain_missing
 from variegate._typing import FloatArray
 
 # For character classes: letters of Chinese and Japanese, Thai, Lao, Burmese, Khmer.
@@ -58,12 +58,8 @@ def count_spaced_words(text: str) -> int:
 
 def import_regex() -> Any:
     """Return the package regex."""
-    try:
+    with explain_missing("words of all scripts need regex", "text"):
         import regex  # type: ignore[import-untyped]
-    except ImportError as error:
-        raise ImportError(
-            f"words of all scripts need regex: {install_command('text')}"
-        ) from error
     return regex
 
 

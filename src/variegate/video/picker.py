@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from variegate._progress import Progress, ProgressPrinter, ignore
+from variegate._progress import Progress, ignore
 from variegate._random import as_generator
 from variegate._typing import BoolArray, RandomState
 from variegate._validation import check_choice, check_number
@@ -38,7 +37,7 @@ from variegate.video.choosing import (
 from variegate.video.fisher import PATTERNS, FisherEncoder
 from variegate.video.picks import PickedVideo
 from variegate.video.picture import PICTURE_STATISTICS
-from variegate.video.reading import EVERY, time_label
+from variegate.video.reading import EVERY
 from variegate.video.summary import VideoSummary
 
 _LADDER = (0.125, 0.25, 0.5, 1.0, 2.0)  # bandwidths of the Gaussians
@@ -247,10 +246,7 @@ class KeyframePicker(FamilyApplication):
         amount = Amount(max_frames, count, per_shot)
         every = self.every_ if every is None else every
         omega = self.family_.resolve(omega)
-        progress = self._progress_callback(
-            progress, lambda tell: partial(_print_time, tell)
-        )
-        video = read_candidates(path, every, progress)
+        video = read_candidates(path, every, self._progress_callback(progress))
         choice = self.choose(video.view, omega, amount, random_state)
         chosen = choice.selection.indices.tolist()
         frames = sharpest_frames(path, [video.around(i) for i in chosen])
@@ -283,13 +279,6 @@ class KeyframePicker(FamilyApplication):
     def _decode_rest(self, document: Mapping[str, Any]) -> None:
         self.encoder_ = FisherEncoder.from_dict(document["patterns"])
         self.every_ = float(document["every"])
-
-
-def _print_time(
-    printer: ProgressPrinter, stage: str, done: float, total: float
-) -> None:
-    end = f" of {time_label(total)}" if total else ""
-    printer(f"{stage}, {time_label(done)}{end}")
 
 
 def load_default() -> KeyframePicker:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from variegate._install import install_command
+from variegate._install import explain_missing
 from variegate._progress import Progress
 
 #: Suffixes by which a video is told from other files.
@@ -36,12 +36,8 @@ _DEFAULT_RATE = 25.0  # frames a second where the container does not say
 
 def require_cv2() -> None:
     """Raise an error that says how to install OpenCV where it is missing."""
-    try:
+    with explain_missing("reading videos needs OpenCV", "video"):
         import cv2  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            f"reading videos needs OpenCV: {install_command('video')}"
-        ) from error
 
 
 if TYPE_CHECKING:
