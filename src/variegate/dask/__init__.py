@@ -1,14 +1,9 @@
 """Learning and choosing on a Dask cluster."""
 
-try:
-    from distributed import Client as _Client  # noqa: F401  (is it there?)
-except ImportError as error:
-    from variegate._install import install_command as _install_command
+from variegate._install import explain_missing as _explain_missing
 
-    raise ImportError(
-        "this needs Dask's distributed, which is not installed: "
-        f"{_install_command('dask')}"
-    ) from error
+with _explain_missing("this needs Dask's distributed, which is not installed", "dask"):
+    from distributed import Client as _Client  # noqa: F401  (is it there?)
 
 from variegate.dask.cluster import connect, local_cluster
 from variegate.dask.engine import DaskEngine

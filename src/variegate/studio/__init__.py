@@ -18,15 +18,10 @@ done, and the next group starts from its proposals.
 
 from __future__ import annotations
 
-try:
+from variegate._install import explain_missing as _explain_missing
+
+with _explain_missing("the studio needs Starlette and uvicorn", "studio"):
     import starlette as _starlette
     import uvicorn as _uvicorn
-except ImportError as error:
-    from variegate._install import install_command as _install_command
-
-    raise ImportError(
-        f"the studio needs Starlette and uvicorn ({error}): "
-        f"{_install_command('studio')}"
-    ) from error
 
 del _starlette, _uvicorn

@@ -7,15 +7,11 @@ Groups are learned from (:mod:`~variegate.tables.training`), chosen from
 (:mod:`~variegate.tables.choosing`) and judged by (:mod:`~variegate.tables.evaluation`).
 """
 
-try:
+from variegate._install import explain_missing as _explain_missing
+
+with _explain_missing("tables need pyarrow and narwhals", "tables"):
     import narwhals as _narwhals
     import pyarrow as _pyarrow
-except ImportError as error:
-    from variegate._install import install_command as _install_command
-
-    raise ImportError(
-        f"tables need pyarrow and narwhals ({error}): {_install_command('tables')}"
-    ) from error
 
 import lazy_loader as _lazy
 

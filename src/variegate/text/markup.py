@@ -156,7 +156,7 @@ def as_document(passages: Sequence[Passage], reader: str) -> Document:
 
 def _tree(source: str) -> Any:
     with explain_missing("reading HTML needs lxml", "text"):
-        from lxml import etree, html  # type: ignore[import-untyped, unused-ignore]
+        from lxml import etree, html
     parser = html.HTMLParser(
         encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True
     )
@@ -230,7 +230,7 @@ def page_document(source: str) -> Document:
     as the document's ``reader``.
     """
     with explain_missing("reading HTML needs trafilatura", "text"):
-        import trafilatura  # type: ignore[import-not-found, unused-ignore]
+        import trafilatura
         from lxml import etree
     page = _visible(_tree(source))
     for element in page.xpath("//code//*"):  # else their text comes before the rest

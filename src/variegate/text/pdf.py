@@ -22,7 +22,7 @@ _BEFORE_NOTE_MARK = '.,;:?!)”"'
 def pdf_document(data: bytes) -> Document:
     """Return the text of a PDF file in reading order."""
     with explain_missing("reading PDF files needs pypdfium2", "pdf"):
-        import pypdfium2  # type: ignore[import-not-found, import-untyped, unused-ignore]
+        import pypdfium2
     try:
         source = pypdfium2.PdfDocument(data)
     except pypdfium2.PdfiumError as error:
@@ -64,7 +64,7 @@ def pdf_document(data: bytes) -> Document:
 
 
 def _page(page: Any, most: int) -> tuple[list[Piece], int]:
-    import pypdfium2.raw as pdfium  # type: ignore[import-not-found, import-untyped, unused-ignore]
+    import pypdfium2.raw as pdfium
 
     textpage = page.get_textpage()
     n_characters = textpage.count_chars()

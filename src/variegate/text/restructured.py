@@ -52,9 +52,7 @@ def restructured_document(source: str) -> Document:
     out.  Roles leave their text.
     """
     with explain_missing("reading reStructuredText needs docutils", "text"):
-        from docutils.core import (  # type: ignore[import-untyped, unused-ignore]
-            publish_doctree,
-        )
+        from docutils.core import publish_doctree
     source, reader = _ROLE.sub(_text_of_role, source), PassageReader()
     try:
         _read(publish_doctree(source, settings_overrides=_SETTINGS), reader)
@@ -77,7 +75,7 @@ def _text_of_role(match: re.Match[str]) -> str:
 
 
 def _read(node: Any, reader: PassageReader) -> None:
-    from docutils.nodes import Inline  # type: ignore[import-untyped, unused-ignore]
+    from docutils.nodes import Inline
 
     name = node.tagname
     if name == "#text":

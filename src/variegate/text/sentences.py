@@ -110,8 +110,8 @@ def _starts(shadow: str) -> Iterator[int]:
     if end is None or not _WORD_CHARACTER.search(shadow, end.end()):
         return
     with explain_missing("splitting sentences needs syntok", "text"):
-        from syntok import segmenter  # type: ignore[import-untyped]
-        from syntok.tokenizer import Tokenizer  # type: ignore[import-untyped]
+        from syntok import segmenter
+        from syntok.tokenizer import Tokenizer
     tokens = Tokenizer(replace_not_contraction=False).tokenize(shadow)
     for number, sentence in enumerate(segmenter.segment(tokens)):
         start = sentence[0].offset

@@ -22,7 +22,7 @@ _HEADING = re.compile(r"(?i)title|subtitle|heading|überschrift|berschrift|titre
 def word_document(data: bytes) -> Document:
     """Return the paragraphs and headings of a Word file, without tables and notes."""
     with explain_missing("reading Word files needs lxml", "text"):
-        from lxml import etree  # type: ignore[import-untyped, unused-ignore]
+        from lxml import etree
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
         with archive, archive.open(_PART) as part:

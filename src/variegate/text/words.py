@@ -59,7 +59,7 @@ def count_spaced_words(text: str) -> int:
 def import_regex() -> Any:
     """Return the package regex."""
     with explain_missing("words of all scripts need regex", "text"):
-        import regex  # type: ignore[import-untyped]
+        import regex
     return regex
 
 
