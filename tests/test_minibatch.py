@@ -357,7 +357,7 @@ class Walled:
         from variegate.kernels.domains import Free
         from variegate.learning.parameters import ParameterSpace
 
-        self.space = ParameterSpace({"theta": Free(1)}, groups=[["theta"]])
+        self.space = ParameterSpace({"theta": Free(1)})
 
     def value_and_gradient(self, flat):
         from variegate.learning.parameters import InfeasibleError

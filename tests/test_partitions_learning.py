@@ -25,7 +25,7 @@ from variegate.partitions import (
 )
 from variegate.partitions.examples import _first_examples, _read_rows_for_kernel
 from variegate.partitions.problem import PartitionedProblem
-from variegate.solvers import MiniBatch, Stop
+from variegate.solvers import LBFGS, MiniBatch, Stop
 
 #: The ways to evaluate losses: by NumPy, and by compiled loops.
 LOSSES = [(objective, "stacked_loss"), (compiled_loss, "small_set_losses")]
@@ -258,9 +258,14 @@ def test_what_is_learned_is_the_same_as_from_lists(kernel, settings, many):
     assert there.kernel_.get_state() == home.kernel_.get_state()
 
 
+class OwnSolver(LBFGS):
+    """A solver object of the user."""
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_several_starts_and_another_solver_are_those_of_home(pairs, source):
-    for settings in ({"n_starts": 3, "random_state": 5}, {"solver": "alternating"}):
+    own = OwnSolver(20, 1e-5)
+    for settings in ({"n_starts": 3, "random_state": 5}, {"solver": own}):
         model = vg.LargeMarginDPP(lam=0.0, l2=0.1, max_iter=20, **settings)
         home = clone(model).fit(*lists(pairs))
         there = model.fit(PartitionedExamples(source))

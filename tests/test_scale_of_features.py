@@ -48,17 +48,6 @@ def test_columns_in_different_units(scale, data, learned):
 
 
 @pytest.mark.parametrize("scale", [2.0**-20, 2.0**20, 2.0**-400])
-def test_alternating_descent_takes_the_same_steps_in_any_unit(scale, data):
-    def fit(ground_sets):
-        model = vg.LargeMarginDPP(kernel=vg.Linear(), solver="alternating")
-        return model.fit(ground_sets, data.subsets)
-
-    one, other = fit(data.ground_sets), fit(rescaled(data.ground_sets, scale))
-    np.testing.assert_allclose(other.theta_ * scale, one.theta_, rtol=1e-9)
-    assert other.solver_result_.n_iterations == one.solver_result_.n_iterations
-
-
-@pytest.mark.parametrize("scale", [2.0**-20, 2.0**20, 2.0**-400])
 def test_steps_of_adam_are_the_same_in_any_unit(scale, data):
     # Powers of two, so that nothing is rounded and the numbers are equal.
     def fit(ground_sets):

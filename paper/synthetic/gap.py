@@ -18,6 +18,7 @@ from functools import partial
 
 import numpy as np
 
+from paper.alternating import AlternatingSubgradient
 from paper.synthetic.settings import Case, Data, Settings
 from variegate._typing import FloatArray
 from variegate.datasets import SyntheticData
@@ -72,7 +73,7 @@ def _with_log_norm(data: Data) -> Data:
 
 
 _PLAIN = {"fit_intercept": False}
-_ALTERNATING = {"n_starts": 1, "solver": "alternating", "max_iter": 300}
+_ALTERNATING = {"n_starts": 1, "solver": AlternatingSubgradient(max_iter=300)}
 
 
 def variants(settings: Settings) -> list[Case]:

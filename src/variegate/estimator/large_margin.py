@@ -61,10 +61,9 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
         alone cannot.  The paper has no intercept.
     l2 : float, default=0.0
         Penalty on ``θ`` (not on ``b``).
-    solver : {"lbfgs", "alternating", "minibatch"} or solver object, default="lbfgs"
-        L-BFGS over all parameters at once, the paper's alternating projected
-        subgradient descent, or :class:`~variegate.solvers.MiniBatch`, which takes a
-        step of Adam for each batch.
+    solver : {"lbfgs", "minibatch"} or solver object, default="lbfgs"
+        L-BFGS, or :class:`~variegate.solvers.MiniBatch`, which takes a step of Adam for
+        each batch.
     decoder : name or decoder object, default="mbr"
         How ``predict`` chooses: "mbr", "expected-f", "greedy", "local", "relaxed" or
         "exact"; see :meth:`LEnsemble.decode`.

@@ -6,7 +6,7 @@ parameters.  :class:`ParameterSpace` knows which slice is which, and the domain 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -55,28 +55,12 @@ class Scaled(Free):
 
 
 class ParameterSpace(Product):
-    """Named parts, each with its domain, laid out one after another.
+    """Named parts, each with its domain, laid out one after another; some are empty."""
 
-    Parameters
-    ----------
-    domains : mapping from name to Domain
-        A part may be empty.
-    groups : sequence of sequences of names
-        Parts to change together, in the order in which a solver that alternates takes
-        its turns.
-    """
-
-    def __init__(
-        self, domains: Mapping[str, Domain], groups: Sequence[Sequence[str]]
-    ) -> None:
+    def __init__(self, domains: Mapping[str, Domain]) -> None:
         super().__init__(tuple(domains.values()))
         ends = np.cumsum([0, *(domain.size for domain in self.parts)]).tolist()
         self.slices = dict(zip(domains, map(slice, ends, ends[1:]), strict=True))
-        positions = np.arange(self.size)
-        self.groups = [
-            np.concatenate([positions[self.slices[name]] for name in names])
-            for names in groups
-        ]
 
     def unpack(self, flat: FloatArray) -> dict[str, FloatArray]:
         """Return the parts of a flat vector, as views."""
@@ -94,11 +78,3 @@ class ParameterSpace(Product):
             for domain in self.parts
         )
         return other
-
-    @property
-    def units(self) -> FloatArray:
-        """The scale of every parameter: ones but for scaled parts."""
-        return self._apply_to_parts(
-            lambda domain, part: domain.scale if isinstance(domain, Scaled) else part,
-            np.ones(self.size),
-        )

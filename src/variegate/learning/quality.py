@@ -191,6 +191,5 @@ def parameter_space(
             "theta": Scaled(len(scale), scale, coordinates.root),
             "intercept": Free(int(fit_intercept)),
             "kernel": kernel.domain,
-        },
-        groups=[["theta", "intercept"], ["kernel"]],
+        }
     )

@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import Any
 
 from variegate.files.run_store import CheckpointError
-from variegate.solvers.alternating import AlternatingSubgradient
 from variegate.solvers.lbfgs import LBFGS
 from variegate.solvers.minibatch import MiniBatch
 from variegate.solvers.result import Callback, Problem, SolverResult, Step, Stop
@@ -15,7 +14,6 @@ from variegate.solvers.result import Callback, Problem, SolverResult, Step, Stop
 __all__ = [
     "LBFGS",
     "SOLVERS",
-    "AlternatingSubgradient",
     "Callback",
     "CheckpointError",
     "MiniBatch",
@@ -30,11 +28,7 @@ __all__ = [
 #:
 #: :meta hide-value:
 SOLVERS: Mapping[str, type[Any]] = MappingProxyType(
-    {
-        "lbfgs": LBFGS,
-        "alternating": AlternatingSubgradient,
-        "minibatch": MiniBatch,
-    }
+    {"lbfgs": LBFGS, "minibatch": MiniBatch}
 )
 
 

@@ -126,9 +126,7 @@ def max_iter_verdict(max_iter: int, gradient_norm: float) -> Verdict:
     )
 
 
-def no_descent_verdict(
-    gradient_norm: float, tol: float, is_smooth: bool, remedy: str = ""
-) -> Verdict:
+def no_descent_verdict(gradient_norm: float, tol: float, is_smooth: bool) -> Verdict:
     """Return the verdict that no step helps: at a kink of the hinge, or by rounding.
 
     At a kink that is a minimum the gradient does not vanish, so its size cannot tell;
@@ -150,7 +148,7 @@ def no_descent_verdict(
         Stop.KINK,
         "ended where no step lowers the objective, most likely at a kink of the hinge, "
         f"with a gradient of {gradient_norm:.2g} on this side of it",
-        remedy,
+        "",
     )
 
 

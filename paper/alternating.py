@@ -16,12 +16,13 @@ import numpy as np
 
 from variegate._typing import FloatArray, IntArray
 from variegate._validation import check_count, check_number
-from variegate.learning.parameters import InfeasibleError
+from variegate.learning.parameters import InfeasibleError, Scaled
 from variegate.solvers.result import (
     Callback,
     Problem,
     SolverResult,
     Step,
+    Stop,
     Verdict,
     callback_verdict,
     converged_verdict,
@@ -78,7 +79,7 @@ class AlternatingSubgradient:
     def _descend(self, descent: _Descent, callback: Callback | None) -> Verdict:
         if wants_to_stop(callback, descent.history[-1]):
             return callback_verdict()
-        groups = [group for group in descent.problem.space.groups if len(group)]
+        groups = _groups(descent.problem)
         while descent.stationarity() > self.tol:
             moved = False
             for group in groups:
@@ -95,11 +96,42 @@ class AlternatingSubgradient:
                     if wants_to_stop(callback, descent.history[-1]):
                         return callback_verdict()
             if not moved:
-                remedy = 'Try solver="lbfgs", which continues along a kink'
-                return no_descent_verdict(
-                    descent.stationarity(), self.tol, descent.problem.is_smooth, remedy
-                )
+                return self._stalled_verdict(descent)
         return converged_verdict()
+
+    def _stalled_verdict(self, descent: _Descent) -> Verdict:
+        """Return the verdict that no step helps; unlike L-BFGS, there is a remedy."""
+        verdict = no_descent_verdict(
+            descent.stationarity(), self.tol, descent.problem.is_smooth
+        )
+        if verdict.stop is not Stop.KINK:
+            return verdict
+        return verdict._replace(
+            remedy='Try solver="lbfgs", which continues along a kink'
+        )
+
+
+def _groups(problem: Problem) -> list[IntArray]:
+    """Return the places of the quality parameters, and of the kernel's if any."""
+    places, of_kernel = (
+        np.arange(problem.space.size),
+        problem.space.slices.get("kernel"),
+    )
+    if of_kernel is None:
+        return [places]
+    groups = [np.delete(places, of_kernel), places[of_kernel]]
+    return [group for group in groups if len(group)]
+
+
+def _units(problem: Problem) -> FloatArray:
+    """Return the scale of every parameter: ones but for scaled parts."""
+    units = np.ones(problem.space.size)
+    for part, domain in zip(
+        problem.space.slices.values(), problem.space.parts, strict=True
+    ):
+        if isinstance(domain, Scaled):
+            units[part] = domain.scale
+    return units
 
 
 class _Descent:
@@ -111,7 +143,7 @@ class _Descent:
 
     def __init__(self, problem: Problem, start: FloatArray) -> None:
         self.problem = problem
-        self.units = problem.space.units
+        self.units = _units(problem)
         self.point = self._project(start * self.units)
         self.value, self.gradient = self._evaluate(self.point)
         self.n_evaluations = 1
