@@ -1,14 +1,4 @@
-"""Learning in mini-batches: steps, validation, checkpoints, partial_fit."""
-
-import json
-import signal
-import sqlite3
-import subprocess
-import sys
-import time
-import zlib
-from contextlib import closing
-from pathlib import Path
+"""Learning in mini-batches: steps, validation, partial_fit."""
 
 import numpy as np
 import pytest
@@ -24,7 +14,6 @@ from variegate.learning.problem import TrainingProblem
 from variegate.linalg import limits
 from variegate.solvers import (
     LBFGS,
-    CheckpointError,
     MiniBatch,
     Step,
     Stop,
@@ -133,11 +122,11 @@ def test_shifted_features_change_nothing_but_the_intercept(data):
 def test_gradient_of_a_batch_in_the_coordinates_of_all(data):
     problem = BatchedProblem(
         list(check_pairs(pairs_of(data), 1.0)),
-        vg.MultipleKernel(),
+        vg.MultipleKernel().fit(data.ground_sets),
         LargeMarginLoss(1.0),
         l2=0.1,
     )
-    batch = problem.batch(next(problem.blocks(7)))
+    batch = problem.batch(range(7))
     rng = np.random.default_rng(0)
     at = problem.space.center() + 0.1 * rng.standard_normal(problem.space.size)
     at = problem.space.project(at)
@@ -227,25 +216,19 @@ def test_every_pair_is_seen_once_an_epoch():
     seen = []
 
     class Recorded(BatchedProblem):
-        def batch(self, examples):
-            seen.append([example.position for example in examples])
-            return super().batch(examples)
+        def batch(self, numbers):
+            seen.append(list(numbers))
+            return super().batch(numbers)
 
     problem = Recorded(
-        list(check_pairs(generated(103), 1.0)),
-        vg.Linear(),
-        LargeMarginLoss(),
-        n_held_out=3,
+        list(check_pairs(generated(100), 1.0)), vg.Linear(), LargeMarginLoss()
     )
-    del seen[:]  # the held-out slice
-    solver = MiniBatch(batch_size=10, n_epochs=2, buffer_size=40)
+    solver = MiniBatch(batch_size=10, n_epochs=2)
     result = solver.solve(problem, problem.space.center(), seed=0)
     positions = [p for batch in seen for p in batch]
     first, second = positions[:100], positions[100:]
-    assert sorted(first) == sorted(second) == list(range(3, 103))
+    assert sorted(first) == sorted(second) == list(range(100))
     assert first != second
-    # Shuffled within the buffer, in the order of the data beyond it.
-    assert set(first[:40]) == set(range(3, 43))
     assert {len(batch) for batch in seen} == {10}
     assert result.n_iterations == 20
     assert result.history[-1].n_seen == 200
@@ -289,27 +272,15 @@ def test_error_costs_of_lists_are_used(data):
             {},
             "MiniBatch starts once, but n_starts=2",
         ),
-        (
-            {"solver": quick(n_validation=5)},
-            {"validation": ([np.eye(5)], [[0]])},
-            "give validation, or a validation_fraction or n_validation .* not both",
-        ),
         ({"solver": quick()}, {"validation": 3}, "validation must be a pair of lists"),
         (
             {"solver": quick()},
             {"validation": ([np.eye(3)], [[0]])},
             "validation holds <GroundSet: 3 items.* but the data to learn from",
         ),
-        ({"solver": quick(n_validation=500)}, {}, "120 pairs, all of them held out"),
         ({"solver": quick(patience=2)}, {}, "patience=2 needs data that is held out"),
         ({"solver": quick(batch_size=0)}, {}, "batch_size must be a whole number"),
         ({"solver": quick(learning_rate=0)}, {}, "learning_rate must be a finite"),
-        ({"solver": quick(validation_fraction=1.0)}, {}, "must be below 1, got 1.0"),
-        (
-            {"solver": quick(validation_fraction=0.1, n_validation=3)},
-            {},
-            "give validation_fraction or n_validation, not both",
-        ),
     ],
 )
 def test_bad_options(data, options, arguments, message):
@@ -318,12 +289,13 @@ def test_bad_options(data, options, arguments, message):
         model.fit(pairs_of(data), **arguments)
 
 
-def test_validation_and_checkpoint_are_for_batches(data):
-    for extra in ({"validation": ([], [])}, {"checkpoint": "run"}):
-        with pytest.raises(ValueError, match='are for solver="minibatch"'):
-            vg.LargeMarginDPP(kernel=vg.Linear()).fit(
-                data.ground_sets, data.subsets, **extra
-            )
+def test_validation_is_for_batches_and_a_checkpoint_for_partitions(data):
+    examples = data.ground_sets, data.subsets
+    with pytest.raises(ValueError, match='validation is for solver="minibatch"'):
+        vg.LargeMarginDPP().fit(*examples, validation=([], []))
+    for solver in ("lbfgs", "minibatch"):
+        with pytest.raises(ValueError, match="checkpoint is for data in partitions"):
+            vg.LargeMarginDPP(solver=solver).fit(*examples, checkpoint="run")
 
 
 def test_a_whole_problem_is_refused(data):
@@ -412,7 +384,7 @@ def test_reports_are_about_what_is_held_out(data):
     )
     assert all(isinstance(step, Step) for step in reports)
     assert model.history_ == reports
-    # 100 pairs, a buffer of 128: six batches an epoch, a report every four.
+    # 100 pairs: six batches an epoch, a report every four.
     assert [step.iteration for step in reports] == [4, 8, 12, 16, 18]
     assert reports[-1].n_seen == 300
     best = min(reports, key=lambda step: step.objective)
@@ -423,22 +395,6 @@ def test_reports_are_about_what_is_held_out(data):
         K = model.ensemble(ground_set).marginals()
         scores.append(2 * K[wanted].sum() / (K.sum() + len(wanted)))
     assert best.expected_f == pytest.approx(np.mean(scores))
-
-
-def test_the_head_of_the_data_is_held_out(data):
-    by_position = model_with(quick(n_validation=20)).fit(pairs_of(data))
-    by_hand = model_with(quick()).fit(
-        pairs_of(data)[20:], validation=(data.ground_sets[:20], data.subsets[:20])
-    )
-    by_share = model_with(quick(validation_fraction=1 / 6)).fit(pairs_of(data))
-    np.testing.assert_array_equal(learned(by_position), learned(by_hand))
-    np.testing.assert_array_equal(learned(by_position), learned(by_share))
-    assert by_position.history_ == by_hand.history_ == by_share.history_
-
-
-def test_a_share_of_many_pairs_is_cut():
-    assert MiniBatch(validation_fraction=0.5).n_to_hold_out(10**6) == 10_000
-    assert MiniBatch(validation_fraction=1e-9).n_to_hold_out(10**6) == 1
 
 
 def test_without_held_out_data_the_running_mean_is_reported(data):
@@ -478,155 +434,6 @@ def test_the_callback_stops_learning(data):
         pairs_of(data)
     )
     assert last_report.solver_result_.stop is Stop.CALLBACK
-
-
-# Going on -------------------------------------------------------------------------
-
-
-def answer_of_run(checkpoint, pause=0.0):
-    """Return all that a run ends with; report steps, with a pause after each."""
-
-    def report(step):
-        print(step.iteration, flush=True)
-        time.sleep(pause)
-
-    data = vg.datasets.make_synthetic(n_sets=150, random_state=0)
-    solver = MiniBatch(
-        batch_size=8,
-        buffer_size=40,
-        n_epochs=4,
-        report_every=3,
-        checkpoint_every=2,
-        n_validation=15,
-        patience=20,
-    )
-    model = model_with(solver, kernel=vg.MultipleKernel(), callback=report)
-    model.fit(pairs_of(data), checkpoint=checkpoint)
-    return learned(model), model.solver_result_.objective, model.history_
-
-
-@pytest.mark.faults
-def test_a_killed_run_goes_on_and_ends_the_same(tmp_path):
-    checkpoint = tmp_path / "run"
-    code = (
-        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r});"
-        "from test_minibatch import answer_of_run;"
-        f"answer_of_run({str(checkpoint)!r}, pause=0.1)"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True
-    ) as process:
-        for line in process.stdout:
-            if int(line) >= 30:  # 17 steps are a pass
-                break
-        process.send_signal(signal.SIGKILL)
-    assert process.returncode == -signal.SIGKILL
-    (state,) = stored_values(checkpoint)
-    assert 28 <= state["adam"]["n_steps"] < 68
-    parameters, end, history = answer_of_run(checkpoint)
-    expected_parameters, expected_end, expected_history = answer_of_run(None)
-    np.testing.assert_array_equal(parameters, expected_parameters)
-    assert end == expected_end
-    assert history == expected_history
-    # Nothing is left to go on with.
-    assert list(tmp_path.iterdir()) == []
-
-
-def stored_values(path):
-    with closing(sqlite3.connect(path)) as connection:
-        rows = connection.execute("SELECT value FROM steps").fetchall()
-    return [json.loads(value) for (value,) in rows]
-
-
-class InterruptedRunError(Exception):
-    pass
-
-
-def interrupt_after(n_seen):
-    def callback(step):
-        if step.n_seen >= n_seen:
-            raise InterruptedRunError
-
-    return callback
-
-
-def interrupted(data, path, solver, **options):
-    model = model_with(solver, callback=interrupt_after(150), **options)
-    with pytest.raises(InterruptedRunError):
-        model.fit(pairs_of(data), checkpoint=path)
-    return path
-
-
-@pytest.mark.parametrize("checkpoint_every", [1, 3, 7])
-@pytest.mark.parametrize("n_validation", [None, 12])
-def test_an_interrupted_run_goes_on(data, tmp_path, checkpoint_every, n_validation):
-    solver = quick(
-        checkpoint_every=checkpoint_every, n_validation=n_validation, buffer_size=48
-    )
-    whole = model_with(solver).fit(pairs_of(data))
-    path = interrupted(data, tmp_path / "run", solver)
-    again = model_with(solver).fit(pairs_of(data), checkpoint=path)
-    np.testing.assert_array_equal(learned(again), learned(whole))
-    assert again.history_ == whole.history_
-    assert not path.exists()
-
-
-def test_a_run_without_a_seed_goes_on_in_the_order_it_began(data, tmp_path):
-    solver = quick(checkpoint_every=1)
-    path = interrupted(data, tmp_path / "run", solver, random_state=None)
-    held = path.read_bytes()
-    ends = []
-    for _ in range(2):
-        path.write_bytes(held)
-        model = model_with(solver, random_state=None)
-        ends.append(learned(model.fit(pairs_of(data), checkpoint=path)))
-    np.testing.assert_array_equal(*ends)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"solver": quick(batch_size=8)}, "batch_size was 16 and is 8"),
-        ({"lam": 3.0}, "lam was 1.0 and is 3.0"),
-        ({"omega": 3.0}, "data was "),
-        ({"kernel": vg.Gaussian(2.0)}, "kernel was "),
-        ({"random_state": 1}, "seed was "),
-    ],
-)
-def test_the_checkpoint_of_another_run_is_refused(data, tmp_path, change, message):
-    path = interrupted(data, tmp_path / "run", quick(checkpoint_every=1))
-    held = path.read_bytes()
-    model = model_with(**{"solver": quick(checkpoint_every=1)} | change)
-    with pytest.raises(CheckpointError, match=rf"another run \(.*{message}") as caught:
-        model.fit(pairs_of(data), checkpoint=path)
-    assert "or delete the file" in str(caught.value)
-    assert path.read_bytes() == held
-
-
-def test_the_checkpoint_of_other_data_is_refused(data, tmp_path):
-    path = interrupted(data, tmp_path / "run", quick(checkpoint_every=1))
-    with pytest.raises(CheckpointError, match="n_pairs was 120 and is 119"):
-        model_with(quick()).fit(pairs_of(data)[:-1], checkpoint=path)
-    with pytest.raises(CheckpointError, match="data was "):
-        model_with(quick()).fit(pairs_of(data)[::-1], checkpoint=path)
-
-
-def test_a_checkpoint_without_a_folder_is_refused_at_once(data, tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"cannot write the checkpoint .* no f"):
-        model_with(quick()).fit(pairs_of(data), checkpoint=tmp_path / "no" / "run")
-
-
-def test_a_checkpoint_that_lacks_its_state_is_refused(data, tmp_path):
-    path = interrupted(data, tmp_path / "run", quick(checkpoint_every=1))
-    (state,) = stored_values(path)
-    del state["run"]
-    value = json.dumps(state).encode()
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute(
-            "UPDATE steps SET value = ?, checksum = ?", (value, zlib.crc32(value))
-        )
-    with pytest.raises(CheckpointError, match="is damaged: KeyError 'run'"):
-        model_with(quick()).fit(pairs_of(data), checkpoint=path)
 
 
 # A little at a time ---------------------------------------------------------------

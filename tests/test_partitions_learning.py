@@ -189,7 +189,6 @@ def test_the_objective_is_that_of_a_list(kernel, lam, pairs, source):
     found, slope = there.value_and_gradient(flat)
     assert found == pytest.approx(value, rel=1e-12)
     np.testing.assert_allclose(slope, gradient, rtol=1e-9, atol=1e-12)
-    assert there.expected_f(flat) == pytest.approx(home.expected_f(flat), rel=1e-12)
 
 
 def test_batches_add_up_to_the_whole(source):
@@ -332,7 +331,7 @@ def test_minibatch_learns_in_passes_alone(source):
     model = vg.LargeMarginDPP(kernel=vg.Linear(), solver=solver, random_state=0)
     model.fit(PartitionedExamples(source))
     assert model.solver_result_.stop is Stop.DATA_USED
-    assert model.solver_result_.status == "went through the data 4 times"
+    assert "n_epochs=4 times, in 16 steps" in model.solver_result_.status
     assert model.solver_result_.n_iterations == 4 * 4
     assert model.history_[-1].n_seen == 4 * 60
 

@@ -107,10 +107,11 @@ def test_mini_batches_run_on_a_device(device):
 
 def test_streams_with_held_out_pairs_run_on_a_device(device):
     pairs = list(zip(*small_data(), strict=True))
-    solver = MiniBatch(n_epochs=2, batch_size=3, n_validation=2)
+    validation = tuple(zip(*pairs[:2], strict=True))
+    solver = MiniBatch(n_epochs=2, batch_size=3)
     here, there = models(device, solver=solver, kernel=vg.Kinds(3))
-    here.fit(pairs)
-    there.fit(pairs)
+    here.fit(pairs[2:], validation=validation)
+    there.fit(pairs[2:], validation=validation)
     np.testing.assert_allclose(there.theta_, here.theta_, rtol=1e-7, atol=1e-9)
     last, other = here.history_[-1], there.history_[-1]
     assert other.expected_f == pytest.approx(last.expected_f, rel=1e-9)

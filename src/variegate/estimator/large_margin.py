@@ -207,10 +207,9 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
             (the default), :class:`~variegate.partitions.Threads`, or
             ``variegate.dask.DaskEngine``, which needs ``PairPartitions``.
         checkpoint : path, optional
-            A file in which ``MiniBatch`` keeps its state, and any solver that learns
-            from partitions its evaluations.  If it exists, learning resumes from it and
-            ends with the same parameters as without interruption; it is removed at the
-            end.
+            With partitions, a file in which evaluations are kept.  If it exists,
+            learning resumes from it and ends with the same parameters as without
+            interruption; it is removed at the end.
 
         Returns
         -------

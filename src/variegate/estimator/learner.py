@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,9 +19,9 @@ from variegate._progress import ProgressPrinter
 from variegate._random import as_generator
 from variegate._typing import FloatArray
 from variegate.kernels import Kernel, MultipleKernel
-from variegate.learning.batched_problem import BatchedProblem, check_validation
+from variegate.learning.batched_problem import BatchedProblem
 from variegate.learning.device_name import resolve_device
-from variegate.learning.examples import Example
+from variegate.learning.examples import Example, check_validation
 from variegate.learning.objective import LargeMarginLoss
 from variegate.learning.problem import (
     LearningProblem,
@@ -30,7 +31,7 @@ from variegate.learning.problem import (
 )
 from variegate.learning.quality import FeatureCoordinates
 from variegate.partitions.examples import PartitionedExamples
-from variegate.partitions.problem import VERY_MANY, PartitionedProblem, StochasticPasses
+from variegate.partitions.problem import N_BATCHES, VERY_MANY, PartitionedProblem
 from variegate.solvers import Callback, MiniBatch, SolverResult, Step, Stop, as_solver
 from variegate.solvers.adam import Adam
 from variegate.solvers.result import Verdict
@@ -95,6 +96,12 @@ class Learner:
         kernel = self.model.kernel
         return MultipleKernel() if kernel is None else clone(kernel)
 
+    def _fit_kernel(self, examples: Sequence[Example]) -> Kernel:
+        """Return the kernel, fitted to the ground sets of examples in memory."""
+        kernel = self._new_kernel()
+        kernel.fit([example.ground_set for example in examples])
+        return kernel
+
     def _options(self) -> dict[str, Any]:
         """Return the options that all problems share."""
         names = ("fit_intercept", "l2", "jitter")
@@ -107,17 +114,26 @@ class Learner:
         checkpoint: str | Path | None = None,
     ) -> Solution:
         """Learn from examples in memory or in partitions."""
+        if isinstance(self.solver, MiniBatch) and self.model.n_starts > 1:
+            raise ValueError(
+                f"MiniBatch starts once, but n_starts={self.model.n_starts}"
+            )
         if isinstance(examples, PartitionedExamples):
             if validation is not None:
                 raise ValueError("validation is for data in memory, not for partitions")
             return self._learn_from_partitions(examples, checkpoint)
+        if checkpoint is not None:
+            raise ValueError(
+                "a checkpoint is for data in partitions: give PairPartitions, or leave "
+                "out checkpoint"
+            )
         if isinstance(self.solver, MiniBatch):
             if isinstance(examples, SharedExamples):
                 examples = examples.with_omega(self.model.omega)
-            return self._learn_in_batches(examples, validation, checkpoint)
-        if validation is not None or checkpoint is not None:
+            return self._learn_in_batches(examples, validation)
+        if validation is not None:
             raise ValueError(
-                'validation and checkpoint are for solver="minibatch" or MiniBatch(...)'
+                'validation is for solver="minibatch" or MiniBatch(...): leave it out'
             )
         problem = self._make_problem(examples)
         rng = as_generator(self.model.random_state)
@@ -127,16 +143,13 @@ class Learner:
 
     def _make_problem(self, examples: list[Example]) -> LearningProblem:
         """Return the objective of examples in memory, and fit its kernel to them."""
-        kernel, omega, options = self._new_kernel(), self.model.omega, self._options()
+        omega, options = self.model.omega, self._options() | {"n_jobs": self.n_jobs}
         if isinstance(examples, SharedExamples):
             if self.device is None:
-                return examples.problem(
-                    kernel, self.loss, omega, n_jobs=self.n_jobs, **options
-                )
+                return examples.problem(self._new_kernel(), self.loss, omega, **options)
             examples = examples.with_omega(omega)
-        kernel.fit([example.ground_set for example in examples])
-        options |= {"n_jobs": self.n_jobs, "device": self.device}
-        return build_problem(examples, kernel, self.loss, **options)
+        kernel = self._fit_kernel(examples)
+        return build_problem(examples, kernel, self.loss, device=self.device, **options)
 
     def _learn_from_partitions(
         self, examples: PartitionedExamples, checkpoint: str | Path | None
@@ -179,17 +192,12 @@ class Learner:
         in_batches = isinstance(self.solver, MiniBatch)
         if not n_passes and not in_batches:
             return [self.solver.solve]
+        passes = self.solver if in_batches else MiniBatch(n_epochs=n_passes)
+        size = passes.batch_size or max(1, round(len(examples) / N_BATCHES))
+        passes = replace(passes, batch_size=size, report_every=1)
         order = int(as_generator(seed).integers(2**63))
-        if in_batches:
-            self.solver.check()
-            for name in ("validation_fraction", "n_validation", "patience"):
-                if getattr(self.solver, name):
-                    raise ValueError(
-                        f"MiniBatch({name}=...) is for data in memory: of partitions, "
-                        "no examples are held out"
-                    )
-            return [StochasticPasses(self.solver.n_epochs, order, self.solver).solve]
-        return [StochasticPasses(n_passes, order).solve, self.solver.solve]
+        first: Solve = partial(passes.solve, seed=order)
+        return [first] if in_batches else [first, self.solver.solve]
 
     def _solve_from_starts(
         self, stages: Sequence[Solve], problem: Any, starts: Iterable[FloatArray]
@@ -214,31 +222,24 @@ class Learner:
         return _make_solution(problem, best)
 
     def _learn_in_batches(
-        self,
-        examples: list[Example],
-        validation: tuple[Any, Any] | None,
-        checkpoint: str | Path | None,
+        self, examples: list[Example], validation: tuple[Any, Any] | None
     ) -> Solution:
-        """Learn from one batch after another."""
-        solver: MiniBatch = self.solver
-        solver.check()
-        if self.model.n_starts > 1:
-            raise ValueError(
-                f"MiniBatch starts once, but n_starts={self.model.n_starts}"
-            )
+        """Learn from one batch of examples in memory after another."""
+        held_out: Sequence[Example] = ()
+        if validation is not None:
+            held_out = check_validation(validation, self.model.omega)
         problem = BatchedProblem(
             examples,
-            self._new_kernel(),
+            self._fit_kernel(examples),
             self.loss,
-            validation=self._validation_examples(validation),
-            n_held_out=solver.n_to_hold_out(len(examples)),
+            validation=held_out,
             device=self.device,
             **self._options(),
         )
         seed = None
         if self.model.random_state is not None:
             seed = int(as_generator(self.model.random_state).integers(2**63))
-        solve = partial(solver.solve, seed=seed, checkpoint=checkpoint)
+        solve = partial(self.solver.solve, seed=seed)
         return self._solve_from_starts([solve], problem, [self._first_start(problem)])
 
     def _step_callback(self) -> Callback | None:
@@ -255,45 +256,32 @@ class Learner:
 
         return printing
 
-    def _validation_examples(self, validation: Any) -> Sequence[Example]:
-        """Check held-out data, and return it as examples."""
-        if validation is None:
-            return ()
-        if self.solver.validation_fraction or self.solver.n_validation:
-            raise ValueError(
-                "give validation, or a validation_fraction or n_validation of the "
-                "data, not both"
-            )
-        return check_validation(validation, self.model.omega)
-
     def take_steps(
         self, examples: list[Example], n_steps: int, optimizer: AdamState | None
     ) -> tuple[Solution, AdamState]:
         """Take steps on one batch; return the state to resume from as well."""
         settings = self.solver if isinstance(self.solver, MiniBatch) else MiniBatch()
         settings.check()
-        problem = BatchedProblem(
-            examples,
-            self._new_kernel() if self.known is None else self.model.kernel_,
-            self.loss,
-            fit_kernel=self.known is None,
-            device=self.device,
-            **self._options(),
-        )
-        n_free = len(problem.space.to_free(problem.space.center()))
-        if optimizer is None or len(optimizer[0].free) != n_free:
-            # The first steps, or other parameters than those before them.
-            adam = Adam.start_at(problem.space, self._first_start(problem))
+        if self.known is None:
+            kernel = self._fit_kernel(examples)
         else:
-            adam, problem.coordinates = optimizer
-        batch = problem.batch(examples)
+            kernel = self.model.kernel_
+        options = self._options() | {"device": self.device}
+        adam, coordinates = (None, None) if optimizer is None else optimizer
+        batch = build_problem(
+            examples, kernel, self.loss, coordinates=coordinates, **options
+        )
+        n_free = len(batch.space.to_free(batch.space.center()))
+        if adam is None or len(adam.free) != n_free:
+            # The first steps, or other parameters than those before them.
+            adam = Adam.start_at(batch.space, self._first_start(batch))
         for _ in range(n_steps):
             value = adam.step(batch, settings.learning_rate, settings.decay_steps)
         status = f"took {adam.n_steps} steps of partial_fit"
         history = [Step(adam.n_steps, value, adam.gradient_norm)]
         verdict = Verdict(Stop.DATA_USED, status, "")
         result = adam.result(adam.average, value, verdict, history)
-        return _make_solution(problem, result), (adam, problem.coordinates)
+        return _make_solution(batch, result), (adam, batch.coordinates)
 
     def _first_start(self, problem: LearningProblem | BatchedProblem) -> FloatArray:
         """Return the start at the fitted parameters, if they fit, or the default."""

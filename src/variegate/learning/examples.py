@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
 
 from variegate._typing import FloatArray, IntArray
 from variegate.ground_set import (
     GroundSet,
+    GroundSetError,
+    ValidationError,
     check_error_costs,
     check_ground_sets,
     check_same_features,
@@ -83,3 +90,38 @@ def _error_costs(
             n_items = len(ground_sets[position])
             checked.append(check_error_costs(costs, n_items, name))
     return checked
+
+
+@contextmanager
+def label_validation_errors() -> Iterator[None]:
+    """Say "validation" in errors of held-out ground sets."""
+    try:
+        yield
+    except GroundSetError as error:
+        raise ValidationError(error.position, error.problem) from error
+
+
+def check_validation(validation: Any, omega: float) -> list[Example]:
+    """Check a pair of lists, held-out ground sets and their subsets."""
+    if not isinstance(validation, tuple | list) or len(validation) != 2:
+        raise ValueError(
+            "validation must be a pair of lists (ground_sets, subsets), got "
+            f"{type(validation).__name__}"
+        )
+    ground_sets, subsets = validation
+    with label_validation_errors():
+        return check_examples(ground_sets, subsets, omega)
+
+
+def fingerprint(examples: Sequence[Example]) -> str:
+    """Return a hash of the numbers in some examples, and how many there are."""
+    digest = hashlib.sha256()
+    for example in examples:
+        arrays = [example.ground_set.quality, example.members]
+        for block in example.ground_set.blocks.values():
+            arrays += [block.data, block.indices] if sparse.issparse(block) else [block]
+        costs = (example.false_positive, example.false_negative)
+        for array in [*arrays, *(np.asarray(cost) for cost in costs)]:
+            digest.update(str(array.shape).encode())
+            digest.update(np.ascontiguousarray(array).tobytes())
+    return f"{len(examples)} pairs, {digest.hexdigest()[:16]}"

@@ -98,14 +98,6 @@ class LearningProblem:
     def value_and_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
         """Return the objective and its gradient at a point of ``space``."""
 
-    @abstractmethod
-    def expected_f(self, flat: FloatArray) -> float:
-        r"""Return the mean of the expected F-scores at a point of ``space``.
-
-        :math:`2 \sum_{i \in y} K_{ii} / (\sum_i K_{ii} + |y|)`: the F-score with the
-        numbers of right and of chosen items replaced by their expectations.
-        """
-
     def add_penalty(
         self, flat: FloatArray, value: float, gradient: FloatArray
     ) -> tuple[float, FloatArray]:
@@ -274,11 +266,11 @@ class TrainingProblem(LearningProblem):
         return other
 
     def expected_f(self, flat: FloatArray) -> float:
-        """Return the mean of the expected F-scores."""
-        return self.expected_f_sum(flat) / self.n_sets
+        r"""Return the mean of the expected F-scores at a point of ``space``.
 
-    def expected_f_sum(self, flat: FloatArray) -> float:
-        """Return the sum of the expected F-scores."""
+        :math:`2 \sum_{i \in y} K_{ii} / (\sum_i K_{ii} + |y|)`: the F-score with the
+        numbers of right and of chosen items replaced by their expectations.
+        """
         parts = self.space.unpack(flat)
         scores = []
         for stack in self._stacks:
@@ -289,7 +281,7 @@ class TrainingProblem(LearningProblem):
             right = np.where(wanted, included, 0.0).sum(axis=1)
             total = included.sum(axis=1) + wanted.sum(axis=1)
             scores.append(np.where(total > 0, 2.0 * right / (total + (total == 0)), 1))
-        return float(np.concatenate(scores).sum())
+        return float(np.concatenate(scores).sum()) / self.n_sets
 
     @cached_property
     def _pool(self) -> ThreadPoolExecutor:

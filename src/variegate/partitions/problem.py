@@ -5,18 +5,18 @@ Solvers use a :class:`PartitionedProblem` like a
 kept by its worker, and sums are added in one order.
 
 Before the solver, very large data is used in steps of Adam on batches of whole
-partitions (:class:`StochasticPasses`): the first ten iterations of a solver that sees
-all of the data before each step could be learned from a tenth of the data.  Batches are
-drawn by a seed and the number of the pass.  Their number follows from the data alone,
-so that results do not depend on the number of workers.
+partitions (:class:`~variegate.solvers.MiniBatch`): the first ten iterations of a solver
+that sees all of the data before each step could be learned from a tenth of the data.
+The batches follow from the seed and the data alone, so that results do not depend on
+the number of workers.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -34,21 +34,10 @@ from variegate.linalg.limits import should_use_compiled
 from variegate.partitions.cache import CACHE, Limits
 from variegate.partitions.examples import PartitionedExamples
 from variegate.partitions.partition import Partition, Reader
-from variegate.solvers.adam import Adam
-from variegate.solvers.minibatch import MiniBatch
-from variegate.solvers.result import (
-    Callback,
-    SolverResult,
-    Step,
-    Stop,
-    Verdict,
-    callback_verdict,
-    wants_to_stop,
-)
 
 #: Batches of a pass, if there are as many partitions: enough steps for Adam, and
 #: batches of enough partitions to keep as many workers busy.
-_N_BATCHES = 50
+N_BATCHES = 50
 
 #: Examples above which one pass is made first by default.
 VERY_MANY = 10_000_000
@@ -114,22 +103,13 @@ def evaluate_partition(
         return Sums(*problem.with_loss(loss, omega).sum_losses(flat), problem.n_sets)
 
 
-def expected_f_of_partition(
-    preparation: Preparation, flat: FloatArray, partition: Partition
-) -> Sums:
-    """Return the sum of the expected F-scores of a partition, and their number."""
-    with limit_blas_to_one_thread():
-        problem = preparation.problem(partition)
-        if problem is None:
-            return Sums(0.0, np.zeros(0), 0)
-        return Sums(problem.expected_f_sum(flat), np.zeros(0), problem.n_sets)
-
-
 class PartitionedProblem(LearningProblem):
     """The objective of learning over the examples of all partitions.
 
     The kernel is settled; ``omega`` is the cost of missing an item.
     """
+
+    held_out = None
 
     def __init__(
         self,
@@ -144,6 +124,7 @@ class PartitionedProblem(LearningProblem):
     ) -> None:
         self.examples = examples
         self.omega = omega
+        self.counts = examples.survey.n_examples
         coordinates = examples.survey.coordinates(fit_intercept)
         options: dict[str, Any] = {"fit_intercept": fit_intercept, "jitter": jitter}
         super().__init__(kernel, loss, len(examples), coordinates, l2=l2, **options)
@@ -164,31 +145,23 @@ class PartitionedProblem(LearningProblem):
     def value_and_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
         """Return the objective and its gradient at a point of ``space``."""
         flat = flat.copy()
-        work = partial(
-            evaluate_partition, self._preparation, self.loss, self.omega, flat
-        )
-        sums = self._tree_sum_or_stored(work, flat)
+        sums = self._tree_sum_or_stored(flat)
         return self.add_penalty(flat, sums.value, sums.gradient)
-
-    def expected_f(self, flat: FloatArray) -> float:
-        """Return the mean of the expected F-scores at a point of ``space``."""
-        flat = flat.copy()
-        sums = self._tree_sum_or_stored(
-            partial(expected_f_of_partition, self._preparation, flat), flat
-        )
-        return sums.value / sums.count
 
     def batch(self, numbers: Sequence[int]) -> PartitionedProblem:
         """Return the objective of some of the partitions, by their numbers."""
         some = copy(self)
-        some._numbers = list(numbers)
-        some.n_sets = int(self.examples.survey.n_examples[some._numbers].sum())
+        some._numbers = sorted(int(number) for number in numbers)
+        some.n_sets = int(self.counts[some._numbers].sum())
         return some
 
-    def _tree_sum_or_stored(self, work: partial[Sums], flat: FloatArray) -> Sums:
+    def _tree_sum_or_stored(self, flat: FloatArray) -> Sums:
         """Return the sum over the partitions, from the store if it has it."""
         partitions, numbers = self.examples.source.partitions, self._numbers
         some = partitions if numbers is None else [partitions[k] for k in numbers]
+        work = partial(
+            evaluate_partition, self._preparation, self.loss, self.omega, flat
+        )
 
         def compute() -> Sums:
             return self.examples.engine.tree_sum(work, some, Sums.plus)
@@ -201,58 +174,9 @@ class PartitionedProblem(LearningProblem):
 
         if self.examples.store.path is None:
             return compute()
-        step = str(hash_of([work.func.__name__, *self._settings, flat, numbers]))
+        step = str(hash_of([*self._settings, flat, numbers]))
         value = self.examples.store.remember(step, stored)
         if value[:1] == b"[":
             raise InfeasibleError(*json.loads(value))
         arrays = arrays_from_bytes(value)
         return Sums(float(arrays["value"]), arrays["gradient"], int(arrays["count"]))
-
-
-@dataclass(frozen=True)
-class StochasticPasses:
-    """Passes over all partitions, a step a batch; the seed draws the batches.
-
-    The settings have rates and, if that is given, the size of batches in examples.
-    """
-
-    n_passes: int
-    seed: int
-    settings: MiniBatch = field(default_factory=MiniBatch)
-
-    def solve(
-        self,
-        problem: PartitionedProblem,
-        start: FloatArray,
-        callback: Callback | None = None,
-    ) -> SolverResult:
-        """Return the parameters after all passes, and the objective there."""
-        settings = self.settings
-        adam = Adam.start_at(problem.space, start)
-        verdict = Verdict(
-            Stop.DATA_USED, f"went through the data {self.n_passes} times", ""
-        )
-        history: list[Step] = []
-        n_seen = 0
-        for numbers in self._batches(problem):
-            batch = problem.batch(numbers)
-            value = adam.step(batch, settings.learning_rate, settings.decay_steps)
-            n_seen += batch.n_sets
-            history.append(Step(adam.n_steps, value, adam.gradient_norm, n_seen))
-            if wants_to_stop(callback, history[-1]):
-                verdict = callback_verdict()
-                break
-        objective, _ = problem.value_and_gradient(adam.average)
-        return adam.result(adam.average, objective, verdict, history)
-
-    def _batches(self, problem: PartitionedProblem) -> Iterator[list[int]]:
-        counts = problem.examples.survey.n_examples
-        full = np.flatnonzero(counts)
-        n_batches = _N_BATCHES
-        if self.settings.batch_size is not None:
-            n_batches = round(int(counts.sum()) / self.settings.batch_size)
-        n_batches = min(max(n_batches, 1), len(full))
-        for number in range(self.n_passes):
-            order = np.random.default_rng([self.seed, number]).permutation(full)
-            for part in np.array_split(order, n_batches):
-                yield sorted(part.tolist())

@@ -9,9 +9,8 @@ Zhang, ICML 2013): the beginning is forgotten without knowing when the end will 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -99,19 +98,3 @@ class Adam:
             n_evaluations=self.n_steps,
             history=history,
         )
-
-    def state(self) -> dict[str, Any]:
-        """Return the state as plain JSON values, with all digits."""
-        return {
-            name: value.tolist() if isinstance(value, np.ndarray) else value
-            for name, value in vars(self).items()
-        }
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """Return the descent with the state that :meth:`state` returned."""
-        values = dict(state)
-        for name, value in state.items():
-            if isinstance(value, list):
-                values[name] = np.array(value, dtype=np.float64)
-        return cls(**values)

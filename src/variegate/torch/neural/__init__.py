@@ -24,13 +24,14 @@ from variegate.estimator import DPPEstimator
 from variegate.estimator.base import LearnedDisplay
 from variegate.files.run_store import RunStore
 from variegate.ground_set import GroundSet
-from variegate.learning.batched_problem import (
+from variegate.learning.device_name import resolve_device
+from variegate.learning.examples import (
+    Example,
+    check_examples,
     check_validation,
     fingerprint,
     label_validation_errors,
 )
-from variegate.learning.device_name import resolve_device
-from variegate.learning.examples import Example, check_examples
 from variegate.linalg.determinants import with_jitter
 from variegate.report.notebook import format_number, html_card
 from variegate.solvers import SolverResult
