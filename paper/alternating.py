@@ -18,14 +18,14 @@ from variegate._typing import FloatArray, IntArray
 from variegate._validation import check_count, check_number
 from variegate.learning.parameters import InfeasibleError, Scaled
 from variegate.solvers.result import (
+    CONVERGED,
+    STOPPED,
     Callback,
     Problem,
     SolverResult,
     Step,
     Stop,
     Verdict,
-    callback_verdict,
-    converged_verdict,
     max_iter_verdict,
     no_descent_verdict,
     wants_to_stop,
@@ -78,7 +78,7 @@ class AlternatingSubgradient:
 
     def _descend(self, descent: _Descent, callback: Callback | None) -> Verdict:
         if wants_to_stop(callback, descent.history[-1]):
-            return callback_verdict()
+            return STOPPED
         groups = _groups(descent.problem)
         while descent.stationarity() > self.tol:
             moved = False
@@ -94,10 +94,10 @@ class AlternatingSubgradient:
                         break
                     moved = True
                     if wants_to_stop(callback, descent.history[-1]):
-                        return callback_verdict()
+                        return STOPPED
             if not moved:
                 return self._stalled_verdict(descent)
-        return converged_verdict()
+        return CONVERGED
 
     def _stalled_verdict(self, descent: _Descent) -> Verdict:
         """Return the verdict that no step helps; unlike L-BFGS, there is a remedy."""

@@ -130,18 +130,19 @@ def f_by_ordering(
     relevance: FloatArray,
     wanted: BoolArray,
     largest: int,
+    orderings: Sequence[Ordering] = ORDERINGS,
     limit: Constraint | None = None,
 ) -> FloatArray:
-    """Return the F-score of every ordering and size, from 1 to the largest.
+    """Return the F-score by ordering and size, from 1 to the largest.
 
     One order is enough for all sizes with the same unit of relevance.
     """
     features = embeddings_of(ground_set)
-    found = np.empty((len(ORDERINGS), largest))
+    found = np.empty((len(orderings), largest))
     start = 0
     while start < largest:
         end = min(n_competing(start + 1) // 2, largest)
-        for row, order in enumerate(ORDERINGS):
+        for row, order in enumerate(orderings):
             chosen = order(features, relevance, end, limit)
             found[row, start:end] = f_of_first(wanted, chosen, end)[start:]
         start = end
@@ -214,7 +215,7 @@ def learned_rivals(
         f = np.zeros((len(ORDERINGS), largest))
         for example, relevant in zip(examples, predicted, strict=True):
             ground_set, wanted, limit = example
-            f += f_by_ordering(ground_set, relevant, wanted, largest, limit)
+            f += f_by_ordering(ground_set, relevant, wanted, largest, limit=limit)
         f /= len(examples)
         relevance = _learned(make, examples, seed)
         for method in METHODS:

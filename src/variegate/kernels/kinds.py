@@ -227,8 +227,11 @@ class Kinds(KernelWithStart):
         """
         epsilon = self.learned_epsilon(parameters)
         inner = np.einsum("...k,...k->...", roots, product)
-        d_logits = (1.0 - epsilon) * roots * (product - roots * inner[..., None])
+        d_logits = roots * inner[..., None]  # and on in place: memory takes long
+        np.subtract(product, d_logits, out=d_logits)
+        d_logits *= roots
         flat = d_logits.reshape(-1, d_logits.shape[-1])
+        flat *= 1.0 - epsilon
         d_W = flat.T @ prepared.reshape(len(flat), -1)
         d_odds = epsilon * (1.0 - epsilon) * float(diagonal.sum() - inner.sum())
         return np.concatenate([d_W.ravel(), flat.sum(axis=0), [d_odds]])
@@ -241,5 +244,5 @@ def _kmeans_centers(items: FloatArray, n_kinds: int, seed: int) -> FloatArray:
 
     # Threads that wait for each other take longer than one, if the machine is busy.
     with threadpool_limits(limits=1):
-        means = KMeans(n_kinds, n_init=4, random_state=seed).fit(items)
+        means = KMeans(n_kinds, n_init=1, random_state=seed).fit(items)
     return np.asarray(means.cluster_centers_, dtype=np.float64)

@@ -12,6 +12,7 @@ from variegate._typing import FloatArray, IntArray
 from variegate.ground_set import GroundSet
 from variegate.kernels.base import Embedding, FixedKernel, Kernel, PullBack
 from variegate.kernels.domains import Domain, Product, Simplex
+from variegate.kernels.features import KernelWithStart
 from variegate.kernels.known import Looks, merge_looks
 from variegate.kernels.weighted import (
     PackedSimilarities,
@@ -268,6 +269,15 @@ class Mixture(WeightedSum):
             return np.concatenate([slopes, *gradients])
 
         return np.asarray(S), pull_back
+
+
+def scale_penalty(kernel: Kernel, factor: float) -> Kernel:
+    """Return an unfitted copy of a kernel with a multiple of its penalty."""
+    scaled: Kernel = clone(kernel)
+    for part in scaled.kernels if isinstance(scaled, Mixture) else [scaled]:
+        if isinstance(part, KernelWithStart):
+            part.penalty *= factor
+    return scaled
 
 
 def _single_factor(kernel: Kernel, ground_set: GroundSet) -> FloatArray | None:

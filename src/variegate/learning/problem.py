@@ -17,6 +17,7 @@ import numpy as np
 from variegate._typing import FloatArray, IntArray
 from variegate.ground_set import GroundSet, name_position_in_errors
 from variegate.kernels import Kernel
+from variegate.kernels.mixture import scale_penalty
 from variegate.kernels.weighted import PackedSimilarities
 from variegate.learning.examples import Example, check_examples
 from variegate.learning.factors import low_rank_factors, prepare_low_rank_embedding
@@ -307,13 +308,19 @@ def kernel_settings(kernel: Kernel | None) -> str:
 class SharedExamples(list[Example]):
     """Examples in memory for several fits, prepared once.
 
-    The last fitted kernel and its prepared ground sets are kept for the next fit with
-    a kernel of the same settings.  All errors cost 1; a fit weighs them by its omega.
+    The results of fitted kernels are kept, and the last one's prepared ground sets, for
+    fits with a kernel of the same settings but for its penalty.  All errors cost 1; a
+    fit weighs them by its omega.
     """
 
     def __init__(self, ground_sets: Any, subsets: Any) -> None:
         super().__init__(check_examples(ground_sets, subsets, 1.0))
+        self._states: dict[Any, dict[str, Any]] = {}
         self._prepared: tuple[Any, TrainingProblem] | None = None
+
+    def release_prepared(self) -> None:
+        """Give back the memory of prepared ground sets."""
+        self._prepared = None
 
     def with_omega(self, omega: float) -> list[Example]:
         """Return the examples, missing an item ``omega`` times as costly."""
@@ -330,13 +337,20 @@ class SharedExamples(list[Example]):
         **options: Any,
     ) -> TrainingProblem:
         """Return the objective, sharing prepared ground sets with the last one."""
-        key = type(kernel), kernel_settings(kernel), options
-        if self._prepared is None or self._prepared[0] != key:
-            self._prepared = None  # gives its memory back first
-            settled = kernel.fit([example.ground_set for example in self])
-            problem = TrainingProblem(self, settled, loss, **options)
-            self._prepared = key, problem
+        name = type(kernel), kernel_settings(scale_penalty(kernel, 0.0))
+        if self._prepared is None or self._prepared[0] != (name, options):
+            self.release_prepared()  # before the next
+            if state := self._states.get(name):
+                kernel.set_state(state)
+            else:
+                kernel.fit([example.ground_set for example in self])
+                self._states[name] = kernel.get_state()
+            problem = TrainingProblem(self, kernel, loss, **options)
+            self._prepared = (name, options), problem
         problem = self._prepared[1].with_loss(loss, omega)
+        if kernel_settings(problem.kernel) != kernel_settings(kernel):
+            kernel.set_state(problem.kernel.get_state())
+            problem.kernel = kernel
         problem.l2, problem.n_jobs = l2, n_jobs
         return problem
 

@@ -55,7 +55,7 @@ def canonicalize_basis(rows: FloatArray, spaces: list[slice]) -> FloatArray:
 
 #: The largest spread of log-qualities at which eigenvalues of ``L`` are as well
 #: conditioned as those of ``S``, but for a few digits.
-_NARROW = 4.0
+NARROW = 4.0
 
 #: LAPACK's dgejsv, asked to expect rows of widely different length.
 _GRADED_ROWS = 2
@@ -171,7 +171,7 @@ def eigenpairs(S: FloatArray, log_scale: FloatArray) -> tuple[FloatArray, Eigenv
     if len(S) == 0:
         return np.zeros(0), Eigenvectors(S)
     top = float(log_scale.max())
-    if top - float(log_scale.min()) > _NARROW:
+    if top - float(log_scale.min()) > NARROW:
         return graded_eigenpairs(pivoted_cholesky(S, log_scale), log_scale)
     scale = np.exp(log_scale - top)
     L = scale[:, None] * S

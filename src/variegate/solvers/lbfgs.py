@@ -11,13 +11,13 @@ from variegate._typing import FloatArray
 from variegate._validation import check_count, check_number
 from variegate.learning.parameters import InfeasibleError
 from variegate.solvers.result import (
+    CONVERGED,
+    STOPPED,
     Callback,
     Problem,
     SolverResult,
     Step,
     Verdict,
-    callback_verdict,
-    converged_verdict,
     infeasible_verdict,
     max_iter_verdict,
     no_descent_verdict,
@@ -108,9 +108,9 @@ class LBFGS:
     def _verdict(self, run: _Run) -> Verdict:
         gradient_norm = run.history[-1].gradient_norm
         if run.stopped:
-            return callback_verdict()
+            return STOPPED
         if gradient_norm <= self.tol:
-            return converged_verdict()
+            return CONVERGED
         if len(run.history) > self.max_iter:
             return max_iter_verdict(self.max_iter, gradient_norm)
         if run.met_wall:

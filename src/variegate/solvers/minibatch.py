@@ -5,7 +5,7 @@ Steps and averaging are those of :mod:`variegate.solvers.adam`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -17,13 +17,13 @@ from variegate.learning.examples import label_validation_errors
 from variegate.learning.parameters import ParameterSpace
 from variegate.solvers.adam import Adam
 from variegate.solvers.result import (
+    STOPPED,
     Callback,
     Problem,
     SolverResult,
     Step,
     Stop,
     Verdict,
-    callback_verdict,
     wants_to_stop,
 )
 
@@ -48,7 +48,7 @@ class Batches(Protocol):
     counts: IntArray
     held_out: Any
 
-    def batch(self, numbers: Sequence[int]) -> Problem:
+    def batch(self, numbers: Any) -> Problem:
         """Return the objective of some parts, by their numbers."""
         ...
 
@@ -222,7 +222,7 @@ class _Run:
         step = Step(adam.n_steps, objective, norm, self.n_seen, expected_f)
         self.history.append(step)
         if wants_to_stop(callback, step):
-            return callback_verdict()
+            return STOPPED
         if self.n_worse == self.settings.patience:
             return Verdict(
                 Stop.EARLY,

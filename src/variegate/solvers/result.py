@@ -97,6 +97,10 @@ class SolverResult:
         return self.stop is Stop.CONVERGED
 
 
+#: A gradient of as many tolerances is near enough where no step helps.
+_NEAR = 10.0
+
+
 class Verdict(NamedTuple):
     """Why a solver ended: ``stop``, ``status`` and ``remedy`` of the result."""
 
@@ -105,14 +109,8 @@ class Verdict(NamedTuple):
     remedy: str
 
 
-def converged_verdict() -> Verdict:
-    """Return the verdict that the gradient is within the tolerance."""
-    return Verdict(Stop.CONVERGED, "converged: the gradient is within tol", "")
-
-
-def callback_verdict() -> Verdict:
-    """Return the verdict that the callback stopped the solver."""
-    return Verdict(Stop.CALLBACK, "stopped by the callback", "")
+CONVERGED = Verdict(Stop.CONVERGED, "converged: the gradient is within tol", "")
+STOPPED = Verdict(Stop.CALLBACK, "stopped by the callback", "")
 
 
 def max_iter_verdict(max_iter: int, gradient_norm: float) -> Verdict:
@@ -170,6 +168,3 @@ def wants_to_stop(callback: Callable[[Any], object] | None, step: Any) -> bool:
         return bool(callback(step))
     except StopIteration:
         return True
-
-
-_NEAR = 10.0

@@ -379,7 +379,7 @@ def _kernel_search(
     varies = ["penalty"]
     how: dict[str, Any] = {"tries_sizes": not _has_target(selector)}
     if selector.estimator is None:
-        names = ["l2"] if is_tuned(selector) else ["lam", "l2", "omega"]
+        names = ["l2"] if is_tuned(selector) else ["lam", "l2"]
         varies += [name for name in names if getattr(selector, name) is None]
     if selector.decoder is not None or selector.estimator is not None:
         how = {"decoders": [estimator.decoder], "tries_sizes": False}

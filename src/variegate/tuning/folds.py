@@ -29,13 +29,7 @@ from variegate.tuning.family import (
     grid_steps,
     order_outwards,
 )
-from variegate.tuning.held_out import (
-    DROPPED_AT,
-    SCORES,
-    Fold,
-    paired_difference,
-    scores_of,
-)
+from variegate.tuning.held_out import SCORES, Fold, not_clearly_behind, scores_of
 from variegate.tuning.path import OmegaPath, PathPoint
 
 #: From a chosen and a wanted subset to a number; larger is better.
@@ -278,10 +272,4 @@ def _leading_lams(found: FittedPlaces, lams: Sequence[float]) -> list[float]:
         score = scores[:, -1]
         if lam not in best or score.mean() > best[lam].mean():
             best[lam] = score
-    leader = max(best.values(), key=lambda score: float(score.mean()))
-    left = []
-    for lam in lams:
-        behind, error = paired_difference(leader, best[lam])
-        if not behind > DROPPED_AT * error:
-            left.append(lam)
-    return left
+    return sorted(not_clearly_behind(best), key=list(lams).index)

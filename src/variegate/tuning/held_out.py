@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from variegate import metrics
 from variegate._typing import FloatArray, IntArray
 from variegate.ground_set import GroundSet, map_positions_in_errors
 from variegate.learning.problem import SharedExamples
+
+K = TypeVar("K")
 
 #: The names of the scores of a choice.
 SCORES = ("precision", "recall", "f", "size")
@@ -61,6 +63,20 @@ class Fold:
                 [self.ground_sets[position] for position in self.learned],
                 [self.subsets[position] for position in self.learned],
             )
+
+
+def not_clearly_behind(scores: Mapping[K, FloatArray]) -> list[K]:
+    """Return the names of scores that are not clearly behind the best, the best first.
+
+    All are scores of the same ground sets.
+    """
+    names = sorted(scores, key=lambda name: -float(scores[name].mean()))
+    left = []
+    for name in names:
+        behind, error = paired_difference(scores[names[0]], scores[name])
+        if not behind > DROPPED_AT * error:
+            left.append(name)
+    return left
 
 
 def paired_difference(first: FloatArray, second: FloatArray) -> tuple[float, float]:

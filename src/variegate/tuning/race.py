@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -32,7 +32,7 @@ from variegate.ground_set import (
 from variegate.learning.problem import SharedExamples
 from variegate.subsets import as_indicator
 from variegate.tuning.family import OmegaFamily
-from variegate.tuning.held_out import DROPPED_AT, Fold, paired_difference
+from variegate.tuning.held_out import Fold, not_clearly_behind, paired_difference
 
 #: The first rule at most this many standard errors behind the best is taken.
 AS_GOOD = 0.5
@@ -59,9 +59,16 @@ class Contender(Protocol):
         """Return a fitted model, learned from the data without this part."""
 
     def scores(
-        self, fitted: Any, ground_sets: Sequence[GroundSet], wanted: Sequence[IntArray]
+        self,
+        fitted: Any,
+        ground_sets: Sequence[GroundSet],
+        wanted: Sequence[IntArray],
+        rules: Collection[Rule] | None = None,
     ) -> dict[Rule, FloatArray]:
-        """Return the F-score of every ground set, by rule; mildest rules first."""
+        """Return the F-score of every ground set, by rule; mildest rules first.
+
+        Of ``rules`` at least, by default of all.
+        """
 
 
 @dataclass(eq=False)
@@ -71,11 +78,12 @@ class Standing:
     contender: Contender
     #: The fitted model of each part.
     fitted: list[Any] = field(default_factory=list)
+    #: F-scores of the held-out ground sets by rule, those of the first part first.
+    by_rule: dict[Rule, FloatArray] = field(default_factory=dict)
     #: Mean score of the winner less that of this one, on the same ground sets, and the
     #: standard error of that difference; NaN where there is one ground set.
     behind: float = np.nan
     behind_error: float = np.nan
-    _found: dict[Rule, list[FloatArray]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -102,16 +110,18 @@ class Standing:
         with map_positions_in_errors(part.learned):
             fitted = self.contender.fit(examples, len(self.fitted))
         with map_positions_in_errors(part.held_out):
-            scores = self.contender.scores(fitted, part.judged, part.wanted)
-        for rule, values in scores.items():
-            self._found.setdefault(rule, []).append(values)
+            judged, wanted, before = part.judged, part.wanted, self.by_rule
+            found = self.contender.scores(fitted, judged, wanted, before or None)
+        if before:
+            found = {rule: np.append(before[rule], found[rule]) for rule in before}
+        going_on = set(not_clearly_behind(found))
+        self.by_rule = {rule: found[rule] for rule in found if rule in going_on}
         self.fitted.append(fitted)
 
     def _best_rule(self) -> tuple[Rule, FloatArray]:
         """Return the best rule and its F-scores; the first of rules as good."""
-        table = {rule: np.concatenate(parts) for rule, parts in self._found.items()}
-        best = max(table.values(), key=lambda scores: float(scores.mean()))
-        for rule, scores in table.items():
+        best = max(self.by_rule.values(), key=lambda scores: float(scores.mean()))
+        for rule, scores in self.by_rule.items():
             mean, error = paired_difference(best, scores)
             if mean <= AS_GOOD * error or mean == 0.0:
                 return rule, scores
@@ -131,6 +141,8 @@ class Race:
     seed: int = 0
     progress: Progress = ignore
     parts: list[Fold] = field(init=False)
+    #: The examples to learn from for each part.
+    examples: list[SharedExamples] = field(init=False)
 
     def __post_init__(self) -> None:
         """Divide the data."""
@@ -144,6 +156,7 @@ class Race:
             for piece in map(np.sort, pieces)
             for rest in [np.setdiff1d(order, piece)]
         ]
+        self.examples = [part.shared_examples() for part in self.parts]
 
     def run(
         self,
@@ -153,21 +166,22 @@ class Race:
     ) -> list[Standing]:
         """Return how all contenders did, the winner first.
 
-        After each part, those clearly behind drop out; at ``most`` so many go on,
-        besides those whose names are in ``keep``.
+        After each part, contenders clearly behind the leader drop out; at most
+        ``most`` go on.  Those whose names are in ``keep`` also go on if they are not
+        clearly behind the best of these.
         """
         standings = [Standing(contender) for contender in contenders]
         racing, n_fits, n_done = standings, len(self.parts) * len(standings), 0
         for number, part in enumerate(self.parts):
-            examples = part.shared_examples()
+            examples = self.examples[number]
             for standing in racing:
                 standing.run(part, examples)
                 n_done += 1
                 self.progress("comparing", n_done, n_fits)
+            examples.release_prepared()
             left = len(self.parts) - number - 1
-            going_on = _drop_those_behind(racing)[:most]
-            kept = [one for one in racing if one.name in keep]
-            racing = going_on + [one for one in kept if one not in going_on]
+            kept = _leaders(one for one in racing if one.name in keep)
+            racing = list(dict.fromkeys([*_leaders(racing)[:most], *kept]))
             n_fits = n_done + left * len(racing)
         winner = max(racing, key=lambda one: one.mean)
         best = winner.scores
@@ -179,15 +193,9 @@ class Race:
         return sorted(standings, key=lambda one: (one is not winner, one.behind))
 
 
-def _drop_those_behind(standings: Sequence[Standing]) -> list[Standing]:
-    """Return the standings that are not clearly behind, the best first."""
-    standings = sorted(standings, key=lambda one: -one.mean)
-    left = []
-    for standing in standings:
-        behind, error = paired_difference(standings[0].scores, standing.scores)
-        if not behind > DROPPED_AT * error or np.isnan(error):
-            left.append(standing)
-    return left
+def _leaders(standings: Iterable[Standing]) -> list[Standing]:
+    """Return the standings that are not clearly behind the best, the best first."""
+    return not_clearly_behind({standing: standing.scores for standing in standings})
 
 
 # Contenders ---------------------------------------------------------------------------
@@ -224,25 +232,28 @@ class LearnedDPP:
         fitted: LargeMarginDPP,
         ground_sets: Sequence[GroundSet],
         wanted: Sequence[IntArray],
+        rules: Collection[Rule] | None = None,
     ) -> dict[Rule, FloatArray]:
         """Return F-scores by decoder, then by the number of items."""
+        decoders, largest = self.decoders, self.largest
+        if rules is not None:
+            decoders = [how for how in decoders if Rule(how) in rules]
+            largest = max(rule.k or 0 for rule in rules)
         rows = []
         for position, ground_set in enumerate(ground_sets):
             members = wanted[position]
             with name_position_in_errors(position):
                 ensemble = fitted.ensemble(ground_set)
-                choices = [
-                    ensemble.decode(how, random_state=0) for how in self.decoders
-                ]
+                choices = [ensemble.decode(how, random_state=0) for how in decoders]
             row = [metrics.f_score(choice.indices, members) for choice in choices]
-            if self.largest:
-                order = rank_members(ensemble, np.arange(len(ground_set)), self.largest)
+            if largest:
+                order = rank_members(ensemble, np.arange(len(ground_set)), largest)
                 flags = as_indicator(members, len(ground_set))
-                row += f_of_first(flags, order, self.largest).tolist()
+                row += f_of_first(flags, order, largest).tolist()
             rows.append(row)
-        rules = [Rule(decoder) for decoder in self.decoders]
-        rules += [Rule("greedy", k) for k in range(1, self.largest + 1)]
-        return dict(zip(rules, np.array(rows).T, strict=True))
+        of_columns = [Rule(decoder) for decoder in decoders]
+        of_columns += [Rule("greedy", k) for k in range(1, largest + 1)]
+        return dict(zip(of_columns, np.array(rows).T, strict=True))
 
     def family(
         self, omegas: Sequence[float], ground_sets: Any, subsets: Any, **others: Any
@@ -275,18 +286,26 @@ class TwoStage:
         fitted: FloatArray,
         ground_sets: Sequence[GroundSet],
         wanted: Sequence[IntArray],
+        rules: Collection[Rule] | None = None,
     ) -> dict[Rule, FloatArray]:
         """Return F-scores by method and number of items."""
+        orderings, largest = ORDERINGS, self.largest
+        if rules is not None:
+            known = {rule.how for rule in rules}
+            orderings = [ordering for ordering in ORDERINGS if ordering in known]
+            largest = max(rule.k or 0 for rule in rules)
         curves = []
         for ground_set, members in zip(ground_sets, wanted, strict=True):
             relevance = ground_set.quality @ fitted
             flags = as_indicator(members, len(ground_set))
-            curves.append(f_by_ordering(ground_set, relevance, flags, self.largest))
+            curves.append(
+                f_by_ordering(ground_set, relevance, flags, largest, orderings)
+            )
         table = np.array(curves)
         return {
             Rule(ordering, k + 1): table[:, number, k]
-            for number, ordering in enumerate(ORDERINGS)
-            for k in range(self.largest)
+            for number, ordering in enumerate(orderings)
+            for k in range(largest)
         }
 
     def family(

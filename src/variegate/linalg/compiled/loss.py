@@ -42,20 +42,26 @@ def invert_with_log_det(
             for k in range(j):
                 entry -= work[i, k] * work[j, k]
             work[i, j] = entry / root
-    for j in range(n):
-        work[j, j] = 1.0 / work[j, j]
-        for i in range(j + 1, n):
-            entry = 0.0
-            for k in range(j, i):
-                entry -= work[i, k] * work[k, j]
-            work[i, j] = entry / work[i, i]
+    # Innermost loops go along rows, which the compiler takes several entries at a time.
+    for i in range(n):  # the factor becomes its inverse
+        for j in range(i):
+            inverse[0, j] = 0.0
+        for k in range(i):
+            for j in range(k + 1):
+                inverse[0, j] -= work[i, k] * work[k, j]
+        work[i, i] = 1.0 / work[i, i]
+        for j in range(i):
+            work[i, j] = inverse[0, j] * work[i, i]
     for i in range(n):
         for j in range(i + 1):
-            entry = 0.0
-            for k in range(i, n):
-                entry += work[k, i] * work[k, j]
-            inverse[i, j] = entry
-            inverse[j, i] = entry
+            inverse[i, j] = 0.0
+    for k in range(n):
+        for i in range(k + 1):
+            for j in range(i + 1):
+                inverse[i, j] += work[k, i] * work[k, j]
+    for i in range(n):
+        for j in range(i):
+            inverse[j, i] = inverse[i, j]
     return True, log_det
 
 

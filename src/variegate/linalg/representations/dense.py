@@ -17,7 +17,12 @@ from variegate.linalg.determinants import (
 from variegate.linalg.limits import RANKED_ITEMS, TAME_TRACE
 from variegate.linalg.representations.base import Representation
 from variegate.linalg.representations.graded import Graded
-from variegate.linalg.spectrum import Eigenvectors, eigenpairs, symmetric_eigenpairs
+from variegate.linalg.spectrum import (
+    NARROW,
+    Eigenvectors,
+    eigenpairs,
+    symmetric_eigenpairs,
+)
 
 #: A matrix is at the edge of its rank where a squared pivot, as a share of the
 #: diagonal, or one over its condition number is below these: rounding then matters.
@@ -79,10 +84,13 @@ class Dense(Representation):
 
     @cached_property
     def marginal_eigenpairs(self) -> tuple[FloatArray, Eigenvectors]:
-        """The eigenpairs of ``K``, from those of ``L`` where rounding allows."""
-        # Rounding in the eigenvalues of L is then also rounding in K.
+        """The eigenpairs of ``K``, from those of ``L`` where that is safe and fast."""
+        # Rounding in the eigenvalues of a tame L is then also rounding in K.  Where
+        # qualities spread, they take five times as long, for digits beyond those of K.
         trace = float(np.exp(2.0 * np.minimum(self.log_scale, 300.0)).sum())
-        if trace <= TAME_TRACE:
+        u = self.log_scale
+        spread = float(u.max(initial=-np.inf) - u.min(initial=np.inf))
+        if trace <= TAME_TRACE and spread <= NARROW:
             log_values, vectors = self.eigenpairs
             values = np.exp(log_values)
             return values / (1.0 + values), vectors

@@ -24,14 +24,16 @@ from variegate.files.run_store import CheckpointError, RunStore
 from variegate.ground_set import GroundSetError
 from variegate.learning.examples import Example
 from variegate.solvers import Stop
-from variegate.solvers.minibatch import LARGEST_VALIDATION
-from variegate.solvers.result import Verdict, callback_verdict, wants_to_stop
+from variegate.solvers.result import STOPPED, Verdict, wants_to_stop
 from variegate.torch.batches import ExampleBatch, batches_by_size, shuffled_batches
 from variegate.torch.inputs import Kernels
 from variegate.torch.neural.networks import DPPNetwork, Items, seeded_random
 
 if TYPE_CHECKING:
     from variegate.torch.neural import NeuralDPP
+
+#: The most groups of a share that is held out: judging takes time.
+_LARGEST_VALIDATION = 10_000
 
 #: The share of the time that writing checkpoints may take.
 _SHARE = 0.1
@@ -71,7 +73,7 @@ def split_held_out(
             "validation_fraction=0 to learn without knowing when to stop"
         )
     share = max(1, round(fraction * len(examples)))
-    share = min(share, LARGEST_VALIDATION, len(examples) - 1)
+    share = min(share, _LARGEST_VALIDATION, len(examples) - 1)
     order = np.random.default_rng([seed]).permutation(len(examples))
     held_out, rest = np.sort(order[:share]), np.sort(order[share:])
     return [examples[i] for i in rest], [examples[i] for i in held_out]
@@ -184,7 +186,7 @@ class Training:
         place.batch, place.total = 0, 0.0
         is_over = self._report_epoch(callback, training)
         self._save_if_due()
-        return callback_verdict() if is_over else None
+        return STOPPED if is_over else None
 
     def _train_step(self, numbers: IntArray) -> None:
         seeds = np.random.SeedSequence([self.seed, self.place.n_steps])
