@@ -151,7 +151,7 @@ def test_omegas_that_cannot_be(omega):
 
 
 def test_kept_as_plain_values(family, data):
-    again = OmegaFamily.decode({"models": family.encode()[::-1]}, NOTHING, "it", 5)
+    again = OmegaFamily.decode({"models": family.encode()[::-1]}, NOTHING, 5)
     assert again.omegas == family.omegas
     for one, other in zip(family.models, again.models, strict=True):
         np.testing.assert_array_equal(one.theta_, other.theta_)
@@ -161,14 +161,14 @@ def test_kept_as_plain_values(family, data):
 
 def test_files_that_make_no_family(family):
     with pytest.raises(SchemaError, match='the section "models" is missing'):
-        OmegaFamily.decode({}, NOTHING, "it", 5)
-    with pytest.raises(ModelFileError, match="5 weights for the 4 features of 'it'"):
-        OmegaFamily.decode({"models": family.encode()}, NOTHING, "it", 4)
+        OmegaFamily.decode({}, NOTHING, 5)
+    with pytest.raises(ModelFileError, match="5 weights for 4 features"):
+        OmegaFamily.decode({"models": family.encode()}, NOTHING, 4)
     entry = family.encode()[0] | {"omega": -1.0}
     with pytest.raises(SchemaError, match=r'omega" is -1\.0, not a number above 0'):
-        OmegaFamily.decode({"models": [entry]}, NOTHING, "it", 5)
+        OmegaFamily.decode({"models": [entry]}, NOTHING, 5)
     with pytest.raises(ModelFileError, match="two models for one omega"):
-        OmegaFamily.decode({"models": [family.encode()[0]] * 2}, NOTHING, "it", 5)
+        OmegaFamily.decode({"models": [family.encode()[0]] * 2}, NOTHING, 5)
 
 
 def test_applications_register_how_their_files_are_read(tmp_path, monkeypatch):

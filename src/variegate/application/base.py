@@ -79,11 +79,6 @@ class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
     def feature_names_(self) -> list[str]:
         """Names of the quality features."""
 
-    @property
-    def _feature_set(self) -> str:
-        """Name of the set of quality features, for messages about files."""
-        return self._noun
-
     @abstractmethod
     def _check_parameters(self) -> None:
         """Raise an error for settings that are not allowed."""
@@ -140,9 +135,7 @@ class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         model = cls(**settings)
         model._decode_rest(document)
         model._check_parameters()
-        model.family_ = OmegaFamily.decode(
-            document, own, model._feature_set, len(model.feature_names_)
-        )
+        model.family_ = OmegaFamily.decode(document, own, len(model.feature_names_))
         model.training_ = dict(document["training"])
         return model
 

@@ -41,7 +41,6 @@ class FittedSelector(Application):
 
     _type = "table-selector"
     _noun = "table selector"
-    _feature_set = "the table"
     #: The estimator is stored as the models, and the rest is about the machine.
     _not_stored = (
         "estimator", "kernel", "decoder", "n_jobs", "device", "memory", "verbose",

@@ -114,7 +114,7 @@ class Policy:
         model = family.models[0]
         if not kinds_of(model.kernel_):
             raise ModelFileError('"fallback" needs a model with kinds')
-        others = OmegaFamily.decode(there, own, "fallback", len(model.theta_))
+        others = OmegaFamily.decode(there, own, len(model.theta_))
         return replace(
             usual,
             fallback=cls._decode_rule(there, others),

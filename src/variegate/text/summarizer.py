@@ -252,10 +252,6 @@ class Summarizer(FamilyApplication):
         model.embed = embed
         return model
 
-    @property
-    def _feature_set(self) -> str:
-        return self.features
-
     def _encode_rest(self) -> dict[str, Any]:
         return {"embedded": self.embedded_}
 

@@ -265,9 +265,9 @@ class OmegaFamily:
 
     @classmethod
     def decode(
-        cls, document: Mapping[str, Any], own: Own, features: str, n_features: int
+        cls, document: Mapping[str, Any], own: Own, n_features: int
     ) -> OmegaFamily:
-        """Return the models of a file; ``features`` names their features in errors."""
+        """Return the models of a file, of ``n_features`` features."""
         MODELS.check(document.get("models"), "models")
         entries = sorted(document["models"], key=lambda entry: float(entry["omega"]))
         models = tuple(
@@ -279,8 +279,7 @@ class OmegaFamily:
                 raise ModelFileError(f"a {type(model).__name__} among the models")
             if model.n_features_in_ != n_features:
                 raise ModelFileError(
-                    f"{model.n_features_in_} weights for the {n_features} features of "
-                    f"{features!r}"
+                    f"{model.n_features_in_} weights for {n_features} features"
                 )
         omegas = tuple(float(entry["omega"]) for entry in entries)
         if len(set(omegas)) < len(omegas):
