@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -83,13 +83,6 @@ class Cluster:
                     f"{written} cannot be used with {_EITHER}: {reasons[name]}"
                 )
 
-    def _client(self) -> AbstractContextManager[Any]:
-        from variegate.dask import connect, local_cluster
-
-        if self.address is None:
-            return local_cluster(self.n_workers or 1)
-        return connect(self.address, timeout=self.timeout)
-
     @contextmanager
     def engine_and_progress(
         self, resume: str | None = None
@@ -107,11 +100,15 @@ class Cluster:
         try:
             with ExitStack() as stack:
                 if self:
-                    from variegate.dask import ClusterError, DaskEngine
+                    from variegate import dask
 
-                    expected = (ClusterError, PartitionError)
-                    client = stack.enter_context(self._client())
-                    engine = DaskEngine(client, no_workers_timeout=self.timeout)
+                    expected = (dask.ClusterError, PartitionError)
+                    client = stack.enter_context(
+                        dask.local_cluster(self.n_workers or 1)
+                        if self.address is None
+                        else dask.connect(self.address, timeout=self.timeout)
+                    )
+                    engine = dask.DaskEngine(client, no_workers_timeout=self.timeout)
                     note = partial(_engine_note, engine)
                 yield engine, stack.enter_context(show_progress(note=note))
         except expected as error:

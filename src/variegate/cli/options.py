@@ -260,15 +260,14 @@ def _merge_roles(
     """Return roles: an option replaces that of --columns, and that one of a file."""
     roles: dict[str, Any] = {}
     for part in sorted(columns, key=lambda part: isinstance(part, dict)):
-        roles |= part if isinstance(part, dict) else _read_roles(part)
+        if isinstance(part, dict):
+            roles |= part
+            continue
+        from variegate.tables.columns import Columns
+
+        read = Columns.from_toml(part)
+        roles |= {role: getattr(read, role) for role in ROLES if getattr(read, role)}
     return roles | {role: names for role, names in given.items() if names}
-
-
-def _read_roles(path: Path) -> dict[str, Any]:
-    from variegate.tables.columns import Columns
-
-    columns = Columns.from_toml(path)
-    return {role: getattr(columns, role) for role in ROLES if getattr(columns, role)}
 
 
 memory_option = partial(

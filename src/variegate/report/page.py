@@ -61,24 +61,12 @@ def template_environment(
     )
     found.filters |= {
         "count": count,
-        "file_name": _file_name,
-        "md": _escape_markdown,
-        "share": _percentage,
+        "file_name": lambda path: re.split(r"[/\\]", path.rstrip("/\\"))[-1],
+        "md": lambda text: re.sub(r"([\\`*_\[\]<>|~&#])", r"\\\1", one_line(text)),
+        "share": lambda number: f"{100.0 * min(max(number, 0.0), 1.0):.1f}",
         "svg": _svg,
     }
     return found
-
-
-def _file_name(path: str) -> str:
-    return re.split(r"[/\\]", path.rstrip("/\\"))[-1]
-
-
-def _escape_markdown(text: str) -> str:
-    return re.sub(r"([\\`*_\[\]<>|~&#])", r"\\\1", one_line(text))
-
-
-def _percentage(number: float) -> str:
-    return f"{100.0 * min(max(number, 0.0), 1.0):.1f}"
 
 
 def _svg(figure: Figure, name: str, about: str) -> str:

@@ -89,8 +89,6 @@ def mean_scores(scores: Iterable[Mapping[str, Score]]) -> dict[str, Score]:
 
 
 def _runs(n: int, words: Words) -> Iterable[Unit]:
-    if n == 1:
-        return words
     return zip(*(words[start:] for start in range(n)), strict=False)
 
 

@@ -90,7 +90,8 @@ def choose_frames(
     only one is chosen.
     """
     limit = amount.most(len(view))
-    similarity = _similarity(ensemble)
+    lengths = np.sqrt(np.diagonal(ensemble.S))
+    similarity = np.clip(ensemble.S / np.outer(lengths, lengths), 0.0, 1.0)
     # By colours alone, a shot would stand for others with nothing else in common.
     matched = view.alike & (view.same_shot | _above(similarity, _ONE_SCENE))
     same = _above(similarity, max_similarity)
@@ -105,12 +106,6 @@ def choose_frames(
         why, related = "too similar to", matched | same
     refusals = _refusals(ensemble.marginals(), selection, similarity, why, related)
     return Choice(ensemble, selection, refusals)
-
-
-def _similarity(ensemble: LEnsemble) -> FloatArray:
-    """Return the learned similarity of all pairs, from 0 to 1."""
-    lengths = np.sqrt(np.diagonal(ensemble.S))
-    return np.asarray(np.clip(ensemble.S / np.outer(lengths, lengths), 0.0, 1.0))
 
 
 def _above(similarity: FloatArray, limit: float) -> BoolArray:

@@ -173,8 +173,12 @@ class FisherEncoder:
         return np.asarray(vector / norm if norm > 0.0 else vector)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the arrays as lists, for a JSON file."""
-        return {name: _short_decimals(values) for name, values in vars(self).items()}
+        """Return the arrays as lists, for a JSON file.
+
+        They have the shortest decimals that single precision reads back the same.
+        """
+        texts = {n: v.astype(np.float32).astype(str) for n, v in vars(self).items()}
+        return {name: values.astype(float).tolist() for name, values in texts.items()}
 
     @classmethod
     def from_dict(cls, section: Mapping[str, Any]) -> Self:
@@ -229,8 +233,3 @@ def _single(values: AnyArray) -> FloatArray:
     """
     with np.errstate(over="ignore"):
         return values.astype(np.float32).astype(np.float64, order="C")
-
-
-def _short_decimals(values: FloatArray) -> Any:
-    """Return the shortest decimals that single precision reads back the same."""
-    return values.astype(np.float32).astype(str).astype(np.float64).tolist()
