@@ -514,7 +514,7 @@ def test_refuses_embeddings_that_are_not_finite(monkeypatch, value):
         select(X, k=2)
 
 
-@pytest.mark.parametrize("shape", [(11,), (12, 1), ()])
+@pytest.mark.parametrize("shape", [(11,), (12, 1)])
 def test_refuses_shape_of_relevance(shape):
     message = f"relevance has shape {shape}, expected (12,): one number for each row"
     with pytest.raises(ValueError, match=re.escape(message)):
@@ -531,8 +531,11 @@ def test_refuses_relevance_that_is_not_finite():
 
 
 def test_refuses_what_is_not_numbers():
-    with pytest.raises(ValueError, match="embeddings must be an array of numbers: "):
-        select([["a", "b"]], k=1)
+    for embeddings in ([["a", "b"]], [[1.0, 2.0], [3.0]]):
+        with pytest.raises(
+            ValueError, match="embeddings must be an array of numbers: "
+        ):
+            select(embeddings, k=1)
     with pytest.raises(ValueError, match="relevance must be an array of numbers: "):
         select([[1.0, 2.0]], ["high"], k=1)
 
@@ -623,6 +626,15 @@ def test_sparse_embeddings_are_those_of_their_array():
         select(sparse.eye_array(20_000).tocsr())
 
 
-def test_a_share_for_k_is_told_from_diversity():
-    with pytest.raises(ValueError, match=r"knob .* is diversity=0\.3"):
-        select(np.eye(4), k=0.3)
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        ((None, 0.3), r"k must be .* knob .* is diversity=0\.3"),
+        ((None, 2, 0.3), r"method must be a name, got 0\.3: .* diversity=0\.3"),
+        ((0.3,), r"relevance is the number 0\.3, .* perhaps you mean diversity=0\.3"),
+        ((2,), "relevance is the number 2, expected 4 numbers, .* you mean k=2"),
+    ],
+)
+def test_numbers_in_the_wrong_place_get_a_hint(arguments, hint):
+    with pytest.raises(ValueError, match=hint):
+        select(np.eye(4), *arguments)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import variegate as vg
 from test_decoding_at_most import draw_limits, feasible_subsets, is_within
-from variegate.baselines import METHODS, methods, selecting
+from variegate.baselines import METHODS, methods, units
 from variegate.baselines import select as plain_select
 from variegate.linalg import greedy as greedy_rows
 
@@ -95,7 +95,7 @@ def items_of(embeddings, relevance, before, diversity, closed):
     """The next choice, where closed items are rows and relevance like no other."""
     F = embeddings / np.linalg.norm(embeddings, axis=1, keepdims=True)
     places = np.arange(len(F))
-    z = selecting._in_units(relevance, F, places, selecting.n_competing(9))
+    z = units.in_units(relevance, F, places, units.n_competing(9))
     open_items = np.flatnonzero(~closed)
 
     def order(method):

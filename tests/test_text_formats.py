@@ -100,6 +100,16 @@ def test_restructured_text(tmp_path):
     assert document.reader == "docutils"
 
 
+def test_roles_without_a_name_and_unknown_substitutions(tmp_path):
+    text = """The |DBAPI|_ of :class:`.Ferry` takes `!str` and `~ferry.port()` as names.
+
+The `name of a book` is kept as it is."""
+    assert sentences(read(tmp_path, "a.rst", text)) == [
+        "The DBAPI of Ferry takes str and port() as names.",
+        "The name of a book is kept as it is.",
+    ]
+
+
 def test_restructured_text_without_its_package(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "docutils.core", None)
     with pytest.raises(ImportError, match=re.escape(install_command("text"))):
@@ -182,6 +192,41 @@ def test_a_mail_of_html_alone(tmp_path):
         "The harbour was closed by the storm.",
         "It opens again on Tuesday.",
     ]
+
+
+PATCH = """---
+ harbour/ferry.c |    2 +-
+ 1 files changed, 1 insertions(+), 1 deletions(-)
+
+diff --git a/harbour/ferry.c b/harbour/ferry.c
+--- a/harbour/ferry.c
++++ b/harbour/ferry.c
+@@ -68,7 +68,7 @@ static int close_harbour(void)
+-	return 1;
++ * The harbour is closed by the storm.
+"""
+
+
+def test_a_patch_is_not_text_of_a_mail(tmp_path):
+    text = f"""The harbour is closed in a storm, which is what this change does for
+'ferry' by default.
+
+The number of boats in the old harbour of the town is -1 on
+Mondays, so that the ferries stayed in port. This line is long enough
+for all.
+
+Signed-off-by: Anna Alm <anna@example.org>
+{PATCH}"""
+    document = read(tmp_path, "a.eml", mail(text).as_bytes())
+    assert sentences(document) == [
+        "The harbour is closed in a storm, which is what this change does for 'ferry' "
+        "by default.",
+        "The number of boats in the old harbour of the town is -1 on Mondays, so that "
+        "the ferries stayed in port.",
+        "This line is long enough for all.",
+    ]
+    alone = read(tmp_path, "b.eml", mail(PATCH).as_bytes())
+    assert alone.text == "The storm"
 
 
 @pytest.mark.parametrize(

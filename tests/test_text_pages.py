@@ -150,6 +150,60 @@ def test_kinds_of_paragraphs():
     ]
 
 
+CONTENTS = """Contents
+
+1. The storm of the year.
+2. The old quay and its water.
+
+1 The storm of the year
+
+The harbour was closed by a storm on Monday, and the ferries stayed in port. The
+water rose by two metres at the old quay. It was the highest level in ten years.
+
+Some cellars of the houses were full of water, and the mayor of the town said that
+a wall will be built next year. The ferries go again on Tuesday, in the morning.
+
+Number    Date          What was changed         Name
+1.2       2025-03-03    A chapter on the storm   Anna
+                        and on the quay.
+
+(close-harbour day)                                        Function
+
+\uf0b7 The cellars of some houses were full of water, and they are dry again now.
+"""
+
+
+def test_contents_tables_and_bullets_of_symbol_fonts():
+    document = pages_document(text_pages(CONTENTS), "")
+    assert sentences(document) == [
+        "The harbour was closed by a storm on Monday, and the ferries stayed in port.",
+        "The water rose by two metres at the old quay.",
+        "It was the highest level in ten years.",
+        "Some cellars of the houses were full of water, and the mayor of the town said "
+        "that a wall will be built next year.",
+        "The ferries go again on Tuesday, in the morning.",
+        "The cellars of some houses were full of water, and they are dry again now.",
+    ]
+
+
+def test_formulas_do_not_hide_columns():
+    rows = [*zip(LEFT, RIGHT, strict=True)]
+    formula = [(LEFT[n], "       x   +   y   =   z   (4)") for n in range(5)]
+    page = layout(*rows, *formula, *rows, *formula)
+    text = pages_document(text_pages(page), "").text
+    assert "closed by a storm that came in from the north" in text
+
+
+def test_a_bracket_goes_on_in_the_other_column():
+    left = [*LEFT[:4], "company was harmed"]
+    right = ["(so it was said). The water rose by", *RIGHT[1:]]
+    document = pages_document(text_pages(layout(*zip(left, right, strict=True))), "")
+    assert (
+        "No boat of the well-known company was harmed (so it was said)."
+        in sentences(document)
+    )
+
+
 @pytest.mark.parametrize(
     ("elsewhere", "expected"),
     [

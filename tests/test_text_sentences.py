@@ -107,6 +107,10 @@ def test_scripts_without_capitals_need_no_language(language):
         # Brackets end no sentence, but may hold or follow one.
         ("Rob Hall (of Leeds) The Third won.", ["Rob Hall (of Leeds) The Third won."]),
         ("(My favourite). Nice too.", ["(My favourite).", "Nice too."]),
+        # Full stops in addresses and names of functions end no sentence.
+        ("Ask Ben.Birk@example.org now.", ["Ask Ben.Birk@example.org now."]),
+        ("See www.A.org/B?C. It rains.", ["See www.A.org/B?C.", "It rains."]),
+        ("Call sea.Port() today.", ["Call sea.Port() today."]),
         # A number is part of what it counts.
         ("1. Wash it. 12. Dry it.", ["1. Wash it.", "12. Dry it."]),
         ("Don't go. You can't.", ["Don't go.", "You can't."]),

@@ -20,7 +20,8 @@ from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
 from variegate._typing import BoolArray, FloatArray, IntArray, SubsetLike
-from variegate.baselines.selecting import n_competing, select
+from variegate.baselines.selecting import select
+from variegate.baselines.units import n_competing
 from variegate.decoding import Constraint
 from variegate.ground_set import (
     GroundSet,

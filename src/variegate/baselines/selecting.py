@@ -13,6 +13,7 @@ from variegate._random import as_generator
 from variegate._typing import BoolArray, FloatArray, IntArray, RandomState, SubsetLike
 from variegate._validation import check_choice, check_count, check_real
 from variegate.baselines.methods import METHODS, Items
+from variegate.baselines.units import in_units, n_competing
 from variegate.decoding import Constraint
 from variegate.decoding.base import check_size
 from variegate.linalg.cosine import chunks, unit_rows
@@ -23,18 +24,6 @@ _ONE_BY_ONE = ("dpp", "mmr", "max-min", "top")
 
 #: How many items are chosen by default.
 _DEFAULT_K = 10
-
-#: Items that compete for the places, at least.
-_LEAST_COMPETING = 40
-
-#: Items are near copies of each other from this cosine on.
-_NEAR_COPY = 0.9
-
-#: Items that are searched for near copies at a time.
-_BLOCK = 256
-
-#: Units of relevance that no diversity makes up for.
-_IRRELEVANT = 1e6
 
 #: Numbers of sparse embeddings that are made dense, at most: 800 MB.
 _MOST_NUMBERS = 1e8
@@ -128,6 +117,11 @@ def select(
     >>> select(articles, [3.0, 2.9, 1.0], budget=500, costs=[450, 300, 200])
     array([0])
     """
+    if isinstance(method, Real):
+        raise ValueError(
+            f"method must be a name, got {method!r}: the knob between relevance and "
+            f"diversity is diversity={method!r}"
+        )
     check_choice("method", method, METHODS)
     if order not in ("importance", "number"):
         raise ValueError(f"order must be 'importance' or 'number', got {order!r}")
@@ -155,7 +149,7 @@ def select(
     places = np.flatnonzero(allowed)
     items = Items(
         F if len(places) == len(F) else F[places],
-        _in_units(relevant[places], F, places, n_competing(_expected(count, limit))),
+        in_units(relevant[places], F, places, n_competing(_expected(count, limit))),
         np.searchsorted(places, included),
         float(diversity),
         rng,
@@ -294,9 +288,13 @@ def _filled(order: IntArray, k: int, limit: Constraint) -> IntArray:
 
 
 def _numbers(name: str, values: Any) -> FloatArray:
-    check_real(name, values)
     try:
-        return np.asarray(values, dtype=np.float64)
+        array = np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name} must be an array of numbers: {error}") from None
+    check_real(name, array)
+    try:
+        return np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be an array of numbers: {error}") from None
 
@@ -335,6 +333,12 @@ def _relevance(relevance: Any, n_items: int) -> FloatArray:
     if relevance is None:
         return np.zeros(n_items)
     array = _numbers("relevance", relevance)
+    if array.shape == ():
+        name = "k" if array % 1 == 0 else "diversity"
+        raise ValueError(
+            f"relevance is the number {relevance!r}, expected {n_items} numbers, one "
+            f"for each row of embeddings; perhaps you mean {name}={relevance!r}"
+        )
     if array.shape != (n_items,):
         raise ValueError(
             f"relevance has shape {array.shape}, expected ({n_items},): one number for "
@@ -352,44 +356,3 @@ def _expected(count: int, limit: Constraint) -> int:
     """Return how many items will be chosen, at the mean cost."""
     room = limit.largest_cost() / max(float(limit.costs.mean()), 1e-300)
     return int(min(count, np.ceil(room)))
-
-
-def n_competing(k: int) -> int:
-    """Return how many items compete for ``k`` places: 40, doubled to be at least 2k.
-
-    Doubled, so that the unit of relevance is the same for most numbers of places.
-    """
-    doublings = ((2 * k - 1) // _LEAST_COMPETING).bit_length()
-    return int(_LEAST_COMPETING * 2**doublings)
-
-
-def _in_units(
-    relevance: FloatArray, F: FloatArray, places: IntArray, most: int
-) -> FloatArray:
-    """Return relevance less the largest, over the range of the competing items.
-
-    These are the most relevant items of ``places``, rows of ``F``, that are not near
-    copies of a more relevant one, ``most`` of them.
-    """
-    if len(relevance) == 0 or relevance.min() == relevance.max():
-        return np.zeros(len(relevance))
-    relevance = relevance / np.abs(relevance).max()
-    relevance = relevance - relevance.max()
-    order = np.argsort(-relevance, kind="stable")
-    competing: list[int] = []
-    for block in np.split(order, range(_BLOCK, len(order), _BLOCK)):
-        rows = F[places[block]]
-        nearest = (rows @ F[places[competing]].T).max(axis=1, initial=-1.0)
-        is_new = nearest < _NEAR_COPY
-        while is_new.any() and len(competing) < most:
-            first = int(np.argmax(is_new))
-            competing.append(int(block[first]))
-            is_new &= rows @ rows[first] < _NEAR_COPY
-            is_new[first] = False
-        if len(competing) == most:
-            break
-    unit = -float(relevance[competing[-1]])
-    if unit == 0.0:
-        # Enough items are as relevant as the best one.
-        return np.where(relevance < 0.0, -_IRRELEVANT, 0.0)
-    return np.asarray(relevance / unit)

@@ -62,6 +62,7 @@ _RECORD = re.compile(
 _FEWEST_RECORDS = 5
 
 _LONGEST_TITLE = 8  # words; a sentence has more
+_LONGEST_LINE = 100  # characters of a line that was wrapped
 
 
 class _Line(NamedTuple):
@@ -122,7 +123,7 @@ def _wrap_width(text: str, lines: list[_Line]) -> tuple[int | None, bool]:
         return None, False
     lengths = sorted(line.width for line, _ in inner)
     width = lengths[int(0.9 * (len(lengths) - 1))]
-    if not 50 <= width <= 100:
+    if not 50 <= width <= _LONGEST_LINE:
         return None, False
     filled = [pair for pair in inner if _fills(text, *pair, width)]
     lower = [pair for pair in filled if text[pair[1].start].islower()]
@@ -131,7 +132,9 @@ def _wrap_width(text: str, lines: list[_Line]) -> tuple[int | None, bool]:
     return (width if certain or n_filled > 0.6 * len(inner) else None), certain
 
 
-def _continues(text: str, paragraph: list[_Line], line: _Line, width: int) -> bool:
+def _continues(
+    text: str, paragraph: list[_Line], line: _Line, width: int, is_mail: bool
+) -> bool:
     """Whether a line of wrapped text continues the paragraph before it."""
     first, last = paragraph[0], paragraph[-1]
     item = LIST_ITEM.match(text, first.start)
@@ -151,18 +154,33 @@ def _continues(text: str, paragraph: list[_Line], line: _Line, width: int) -> bo
         return last.width >= 0.5 * width or (item is not None and last is first)
     # Ragged: the next line begins with a name, or all is in capitals, though it had
     # room here.
+    if is_mail and last.width >= 0.6 * width:
+        return True  # Mails are wrapped twice, by different programs.
     breaks_off = _BREAKS_OFF.search(text[last.end - 2 : last.end])
     capitals = text[last.start : last.end].isupper() and text[last.end - 1].isalpha()
     return last.width >= 0.8 * width and (breaks_off is not None or capitals)
 
 
-def wrapped_paragraphs(text: str) -> tuple[list[list[_Line]], bool]:
-    """Return the lines of each paragraph, and whether lines were certainly wrapped."""
+def wrapped_paragraphs(
+    text: str, is_mail: bool = False
+) -> tuple[list[list[_Line]], bool]:
+    """Return the lines of each paragraph, and whether lines were certainly wrapped.
+
+    Lines of mails are, if any is followed by another one and none is longer than 100.
+    """
     lines = list(_lines(text))
     width, certain = _wrap_width(text, lines)
+    if is_mail and width is None:
+        widths = [line.width for line in lines]
+        if any(not line.after_blank for line in lines) and max(widths) <= _LONGEST_LINE:
+            width, certain = max(widths), True
     paragraphs: list[list[_Line]] = []
     for line in lines:
-        if width and paragraphs and _continues(text, paragraphs[-1], line, width):
+        if (
+            width
+            and paragraphs
+            and _continues(text, paragraphs[-1], line, width, is_mail)
+        ):
             paragraphs[-1].append(line)
         else:
             paragraphs.append([line])
@@ -224,16 +242,16 @@ def _kinds(lines: list[str], language: Language | None) -> list[Kind]:
 
 
 def blocks_of(
-    document: Document, language: Language | None
+    document: Document, language: Language | None, is_mail: bool = False
 ) -> tuple[list[Block], bool]:
     """Return the blocks of a document, and whether its layout is known.
 
-    It is known from markup, and where lines were wrapped.
+    It is known from markup, and where lines were wrapped, as in mails.
     """
     if document.blocks is not None:
         return list(document.blocks), True
     text = document.text
-    paragraphs, wrapped = wrapped_paragraphs(text)
+    paragraphs, wrapped = wrapped_paragraphs(text, is_mail)
     spans = [span_of(paragraph) for paragraph in paragraphs]
     pieces = [text[start:end] for start, end in spans]
     prose = list(range(len(pieces)))
@@ -293,7 +311,9 @@ def begins_amid(document: Document, block: Block, previous: Block | None) -> boo
         return False
     if document.blocks is not None and previous.kind == "headline":
         return False
-    if not text[start].islower() or start in dict(document.unbroken):  # or is code
+    if not text[start : block.end].lstrip("([")[:1].islower():
+        return False
+    if start in dict(document.unbroken):  # code
         return False
     return not ends_sentence(text[previous.start : previous.end])
 

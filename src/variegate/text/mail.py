@@ -25,6 +25,13 @@ _ATTRIBUTION = re.compile(
     r"\s?:[ \t]*$"
 )
 _QUOTED = re.compile(r"(?m)^[ \t]*>[^\n]*$")
+# A patch, the numbers of changed lines above it, and who signed it.
+_PATCH = re.compile(r"(?m)^(?:diff --git |Index: \S+\n=|--- \S[^\n]*\n\+\+\+ )")
+_ABOUT_PATCH = re.compile(
+    r"(?m)^(?:---$| \S.*\| +(?:\d+ [-+]*|Bin .*)$| ?\d+ files? changed, .*$"
+    r"| (?:create|delete) mode \d+ .*$|[A-Z][a-z]+(?:-[a-z]+)*-[Bb]y: .*$"
+    r"|(?:Cc|CC|Fixes|Link|Closes|Message-Id|Change-Id): .*$)"
+)
 _SALUTATION = re.compile(r"(?:\S+ ){0,4}\S+[,!:]")
 _QUOTED_HTML = re.compile(
     r"gmail_(?:quote|signature)|moz-(?:cite-prefix|signature)|yahoo_quoted"
@@ -36,8 +43,8 @@ _READER = "the built-in e-mail reader"
 def mail_document(data: bytes) -> Document:
     """Return the text of an e-mail, its subject first.
 
-    Quoted lines, the lines that introduce them, forwarded originals, signatures and
-    attachments are left out.  HTML is read where there is no plain text.
+    Quoted lines, the lines that introduce them, forwarded originals, patches,
+    signatures and attachments are left out.  HTML is read where there is no plain text.
     """
     try:
         message = BytesParser(EmailMessage, policy=policy.default).parsebytes(data)
@@ -52,8 +59,9 @@ def mail_document(data: bytes) -> Document:
             "not an e-mail: it has no From, To, Subject or Date; save a plain text as "
             ".txt"
         )
-    passages = [] if part is None else _passages(part)
-    if passages and (subject := _subject(message)):
+    text = "" if part is None else _content(part)
+    passages = [] if part is None else _passages(part, text)
+    if text.strip() and (subject := _subject(message)):
         passages.insert(0, Passage("headline", subject))
     return as_document(passages, _READER)
 
@@ -75,20 +83,21 @@ def _content(part: MIMEPart) -> str:
     return str(content).replace("\r\n", "\n").replace("\0", "")
 
 
-def _passages(part: MIMEPart) -> list[Passage]:
+def _passages(part: MIMEPart, text: str) -> list[Passage]:
     """Return the paragraphs of a part of a mail that its sender wrote."""
-    text = _content(part)
     if part.get_content_subtype() == "html":
         document = html_document(text, _is_quoted)
     else:
-        for ending in (_SIGNATURE, _FORWARDED):
+        for ending in (_SIGNATURE, _FORWARDED, _PATCH):
             found = ending.search(text)
             if found and text[: found.start()].strip():
                 text = text[: found.start()]
-        document = Document(_QUOTED.sub("\n", _ATTRIBUTION.sub("\n", text)))
+        for part_of_others in (_ABOUT_PATCH, _ATTRIBUTION, _QUOTED):
+            text = part_of_others.sub("\n", text)
+        document = Document(text)
     passages = [
         Passage(one.kind, document.text[one.start : one.end])
-        for one in blocks_of(document, None)[0]
+        for one in blocks_of(document, None, is_mail=True)[0]
     ]
     return passages[bool(passages and _SALUTATION.fullmatch(passages[0].text)) :]
 

@@ -38,20 +38,24 @@ _LEADERS = re.compile(r"(?:\. ?){5,}|…{2,}")
 _NUMBERED_HEADING = re.compile(
     r"(?:(?:chapter|section|appendix)\s+)?(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.?\s+\S", re.I
 )
-_BIBLIOGRAPHY = re.compile(
+_LIST_HEADING = re.compile(
     r"(?:\d+(?:\.\d+)*\.?\s*)?(?:references|bibliography|works cited|literatur|"
-    r"bibliographie|literatura)\W*",
+    r"bibliographie|literatura|(?:table of )?contents|inhalt(?:sverzeichnis)?|index|"
+    r"table des matières|obsah)\W*",
     re.I,
 )
 _PLAIN_WORDS = re.compile(r"(?:[^\W_]|[\s'’,&()?!/–—-])+")
-_BULLET = re.compile(r"[•‣▪◦∙●■]\s*")
+# Letters for private use are the bullets of symbol fonts.
+_BULLET = re.compile(r"^[•‣▪◦∙●■➢➤►▸✓✔\ue000-\uf8ff]\s*")
+_OPENING = "([\"'“‘"
 _HYPHENATED = re.compile(r"([^\W\d_]+)[-\u2010\u00ad]$")
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
+_CELL_GAP = 8  # characters between cells of a table, and from its left edge to them
 _EDGE_ROWS = 4  # at the top and the bottom of a page, that may be running lines
 
 
 class Piece(NamedTuple):
-    """Text without a wide gap, or a row of a column, of ``n_pieces`` in tables.
+    """Text without a wide gap, or a line of a column, which may be a row of a table.
 
     ``base`` is the distance of its base line from the top of the page, ``size`` the
     height of its letters in the same unit; ``left`` and ``right`` may have another.
@@ -62,7 +66,7 @@ class Piece(NamedTuple):
     right: float
     base: float
     size: float
-    n_pieces: int = 1
+    is_row: bool = False
 
 
 def text_pages(text: str) -> list[list[Piece]]:
@@ -140,7 +144,7 @@ def _gutter(pieces: list[Piece], character: float) -> float | None:
         n_lines = min(len(first), len(second))
         if n_lines <= most or len(first) + len(second) < 0.5 * len(pieces):
             continue
-        if min(median(len(one.text) for one in side) for side in (first, second)) < 15:
+        if min(_typical_length(side) for side in (first, second)) < 20:
             continue  # a table
         tops = max(min(one.base for one in side) for side in (first, second))
         bottoms = min(max(one.base for one in side) for side in (first, second))
@@ -150,12 +154,21 @@ def _gutter(pieces: list[Piece], character: float) -> float | None:
     return best
 
 
+def _typical_length(pieces: list[Piece]) -> float:
+    """Return the mean length of the piece that a character is in.
+
+    Parts of formulas beside the text count little.
+    """
+    lengths = [len(piece.text) for piece in pieces]
+    return sum(length**2 for length in lengths) / sum(lengths)
+
+
 def _columns(pieces: list[Piece], character: float) -> Iterator[list[Piece]]:
     """Yield columns in reading order; lines across all columns divide them."""
     cut = _gutter(pieces, character)
     if cut is None:
         if pieces:
-            yield [_line(row) for row in _rows(pieces)]
+            yield _lines(_rows(pieces), character)
         return
 
     def side(piece: Piece) -> int:
@@ -173,10 +186,27 @@ def _columns(pieces: list[Piece], character: float) -> Iterator[list[Piece]]:
             yield from _columns(part, character)
 
 
-def _line(row: list[Piece]) -> Piece:
+def _line(row: list[Piece], character: float) -> Piece:
     text = " ".join(piece.text for piece in row)
     size = max(row, key=lambda one: len(one.text)).size
-    return Piece(text, row[0].left, row[-1].right, row[0].base, size, len(row))
+    is_row = len(row) > 2
+    if len(row) == 2:
+        is_far = row[1].left - row[0].right > _CELL_GAP * character
+        is_row = is_far or not _has_words(text)
+    return Piece(text, row[0].left, row[-1].right, row[0].base, size, is_row)
+
+
+def _lines(rows: Iterable[list[Piece]], character: float) -> list[Piece]:
+    """Return the lines of a column; those below cells of a row belong to the row."""
+    lines: list[Piece] = []
+    for row in rows:
+        line = _line(row, character)
+        if lines and lines[-1].is_row:
+            is_close = line.base - lines[-1].base < 1.5 * max(line.size, lines[-1].size)
+            if is_close and line.left - lines[0].left > _CELL_GAP * character:
+                line = line._replace(is_row=True)
+        lines.append(line)
+    return lines
 
 
 class _Paragraph(NamedTuple):
@@ -185,12 +215,12 @@ class _Paragraph(NamedTuple):
     number: int  # of the column it begins in
 
 
-def _is_row_of_table(line: Piece) -> bool:
-    return line.n_pieces >= 3 or (line.n_pieces == 2 and not _has_words(line.text))
-
-
 def _has_words(text: str) -> bool:
     return sum(map(str.isalpha, text)) >= 0.5 * len(text.replace(" ", ""))
+
+
+def _starts_lower(text: str) -> bool:
+    return text.lstrip(_OPENING)[:1].islower()
 
 
 def _ends_before(
@@ -201,7 +231,6 @@ def _ends_before(
     is_item = LIST_ITEM.match(paragraph[0].text) is not None
     room = (right - last.right) / character
     width = right - min(last.left, line.left)
-    starts_lower = line.text[0].islower()
     return (
         line.base - last.base > 1.35 * pitch * max(last.size, line.size)
         or abs(line.size - last.size) > 0.12 * max(last.size, line.size)
@@ -209,13 +238,13 @@ def _ends_before(
             LIST_ITEM.match(line.text) is not None
             and (is_item or room > 2 or last.text[-1] in ".!?:;,")
         )
-        or _is_row_of_table(line) != _is_row_of_table(last)
+        or line.is_row != last.is_row
         or (
             line.left - last.left > 1.5 * character
             and not (is_item and len(paragraph) == 1)
         )
         or (
-            not starts_lower
+            not _starts_lower(line.text)
             and room > len(line.text.split(maxsplit=1)[0]) + 1
             and (ends_sentence(last.text) or last.right - last.left < 0.8 * width)
         )
@@ -272,7 +301,7 @@ def _kind(lines: list[Piece], body_size: float) -> Kind:
         _CAPTION.match(text)
         or _LEADERS.search(text)
         or not _has_words(text)
-        or sum(map(_is_row_of_table, lines)) >= 0.5 * len(lines)
+        or sum(line.is_row for line in lines) >= 0.5 * len(lines)
     ):
         return "other"
     if n_words <= 30 and size > 1.12 * body_size:
@@ -288,25 +317,24 @@ def _kind(lines: list[Piece], body_size: float) -> Kind:
 
 
 def _over_columns(paragraphs: list[_Paragraph]) -> list[_Paragraph]:
-    """Join paragraphs that go on in another column; mark those of a bibliography."""
+    """Join paragraphs that go on in another column; mark contents and references."""
     result: list[_Paragraph] = []
     body: int | None = None  # place of the last paragraph of the body
-    bibliography: float | None = None  # size of its heading
+    listing: float | None = None  # size of the heading of contents or a bibliography
     for one in paragraphs:
         first = one.lines[0]
         if one.kind == "headline":
-            named = _BIBLIOGRAPHY.fullmatch(first.text) and len(one.lines) == 1
-            if named:
-                bibliography = first.size
-            elif bibliography is not None and first.size >= 0.98 * bibliography:
-                bibliography = None
-        elif bibliography is not None:
+            if len(one.lines) == 1 and _LIST_HEADING.fullmatch(first.text):
+                listing = first.size
+            elif listing is not None and first.size >= 0.98 * listing:
+                listing = None
+        elif listing is not None:
             one = one._replace(kind="other")
         if one.kind == "body" and body is not None:
             before = result[body]
             if (
                 before.number != one.number
-                and first.text[0].islower()
+                and _starts_lower(first.text)
                 and not ends_sentence(before.lines[-1].text)
                 and not any(between.kind == "headline" for between in result[body:])
             ):
@@ -345,9 +373,12 @@ def pages_document(pages: Sequence[list[Piece]], reader: str) -> Document:
     """Return the text of pages in reading order, with the kinds of its paragraphs.
 
     Page numbers and running heads and feet are left out.  Headings, tables, captions,
-    footnotes and bibliographies are blocks of other kinds than body.
+    footnotes, contents and bibliographies are blocks of other kinds than body.
     """
-    pages = _without_running_lines(pages)
+    pages = [
+        [one._replace(text=_BULLET.sub("• ", one.text)) for one in page]
+        for page in _without_running_lines(pages)
+    ]
     widths = [(p.right - p.left) / len(p.text) for page in pages for p in page]
     if not widths:
         return Document("", reader=reader)
@@ -360,7 +391,7 @@ def pages_document(pages: Sequence[list[Piece]], reader: str) -> Document:
         for word in _WORD.findall(line.text.replace("\u2010", "-").lower())
     )
     passages = [
-        Passage(one.kind, _BULLET.sub("", _joined(one.lines, words), count=1))
+        Passage(one.kind, _BULLET.sub("", _joined(one.lines, words)))
         for one in _paragraphs(columns, character)
     ]
     return as_document([one for one in passages if one.text], reader)

@@ -27,6 +27,8 @@ _ROLES_OF_WORDS = names(
     """ref doc term numref any abbr dfn emphasis strong title-reference title t sub
     sup subscript superscript menuselection guilabel keyword"""
 )
+# Substitutions that are defined in another file.
+_UNKNOWN = re.compile(r"\|([^|\n]+)\|_{0,2}")
 _TARGET = re.compile(r"(?s)^(.*\S)\s*<[^<>]*>$")
 
 _SETTINGS = {
@@ -66,12 +68,17 @@ def restructured_document(source: str) -> Document:
 def _text_of_role(match: re.Match[str]) -> str:
     """Return the text that a role shows, as a literal where it names code."""
     role, text = match.groups()
-    if titled := _TARGET.match(text):
-        text = titled[1]
-    elif text.startswith("~"):
-        text = text[1:].rpartition(".")[2]
-    text = text.removeprefix("!")
+    text = _shown(text)
     return text if role in _ROLES_OF_WORDS else f"``{text.strip()}``"
+
+
+def _shown(text: str) -> str:
+    """Return the part of the text of a role that is shown."""
+    if titled := _TARGET.match(text):
+        return titled[1].removeprefix("!")
+    if text.startswith("~"):
+        return text[1:].rpartition(".")[2]
+    return text.lstrip("!.")
 
 
 def _read(node: Any, reader: PassageReader) -> None:
@@ -80,6 +87,14 @@ def _read(node: Any, reader: PassageReader) -> None:
     name = node.tagname
     if name == "#text":
         reader.add(node.astext().replace("\0", ""))
+    elif name == "problematic" and (unknown := _UNKNOWN.fullmatch(node.astext())):
+        reader.add(unknown[1])
+    elif name == "title_reference":  # a role without a name
+        shown = _shown(node.astext())
+        tag = "span" if shown == node.astext() else "code"
+        reader.start(tag)
+        reader.add(shown)
+        reader.end(tag)
     elif name in _MARKS:
         reader.strip_end()
     elif name not in _NO_TEXT:

@@ -45,6 +45,10 @@ _CERTAIN_END = re.compile(
     r"(?!(?<=[」』])[\u3041-\u309f、，])"  # 「え？」と言った。
 )
 _SAME_LENGTH = str.maketrans("…\x85\u037e", "..?")
+# Addresses, and names of functions with brackets: no full stop in them ends a sentence.
+_ADDRESS = re.compile(
+    r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?:https?://|www\.)[^\s<>]+|\w+(?:\.\w+)+\("
+)
 _SEMICOLON = re.compile(r"(?<![\u0370-\u03ff\u1f00-\u1fff]);")
 _CLOSING_QUOTES = re.compile(
     r"(?<=[.!?])([)\]}]*+)((?:[ \t\u00a0\u202f]*+[»”›\x94]|[\"'“’\u05f3\u05f4])++)"
@@ -93,6 +97,7 @@ def _shadow(text: str, language: Language | None) -> str:
     )
     shadow = re.sub(f"[{INVISIBLE}]", " ", shadow)
     shadow = re.sub(r"(?<=\d)\.(?=\d)", "·", shadow)
+    shadow = _ADDRESS.sub(lambda match: re.sub(r"[.!?](?=\w)", "·", match[0]), shadow)
     if code != "el":
         shadow = _SEMICOLON.sub(",", shadow)
     shadow = _CLOSING_QUOTES.sub(
