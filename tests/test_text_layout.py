@@ -207,6 +207,7 @@ def test_one_sentence_a_line_stays_so():
         ("1. You may copy it.", "body"),
         ("Is it whole?", "body"),
         ("2. Is it whole?", "headline"),
+        ("1.1. Levels of the water.", "headline"),
         ("2. Grant of Copyright License.", "headline"),
         ("Effect of New Versions.", "headline"),
         ("Rain fell all", "other"),

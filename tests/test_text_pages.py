@@ -7,8 +7,9 @@ import pytest
 
 from pdf_files import column, pdf
 from variegate._install import install_command
+from variegate.text.columns import text_pages
 from variegate.text.documents import Cluster
-from variegate.text.pages import pages_document, text_pages
+from variegate.text.pages import pages_document
 from variegate.text.readers import read_documents
 from variegate.text.sentences import split_cluster
 
@@ -92,6 +93,19 @@ def test_running_heads_and_page_numbers(tmp_path):
     assert len(document.blocks) == 1
 
 
+def test_a_running_head_of_one_page_is_known_by_its_place():
+    heads = ["The storm"] * 3 + ["The quay of the town"]
+    more = [[line.swapcase() for line in lines] for lines in (LEFT, RIGHT)]
+    bodies = [LEFT, RIGHT, *more]
+    text = "\f".join(
+        "\n".join([f"  {head}", "", *body])
+        for head, body in zip(heads, bodies, strict=True)
+    )
+    document = pages_document(text_pages(text), "")
+    assert "quay of the town" not in document.text
+    assert sentences(document)[2 : len(SENTENCES)] == SENTENCES[2:]
+
+
 def test_text_that_repeats_below_and_above_pages_stays():
     first = "\n".join([*RIGHT, "The mayor said that a wall will be built."])
     second = "\n".join(["The mayor said that a wall will be built.", *LEFT])
@@ -147,6 +161,33 @@ def test_kinds_of_paragraphs():
         "1 Introduction",
         "3.7.4.2 The water of the old quay",
         "References",
+    ]
+
+
+def test_contents_end_at_a_paragraph():
+    text = """Contents
+
+The storm
+
+The harbour was closed by a storm on Monday, and the ferries stayed in port all day, as
+the water rose by two metres at the old quay of the town.
+
+Keywords: storms, harbours, ferries.
+"""
+    assert sentences(pages_document(text_pages(text), "")) == [
+        "The harbour was closed by a storm on Monday, and the ferries stayed in port "
+        "all day, as the water rose by two metres at the old quay of the town."
+    ]
+
+
+def test_a_full_line_goes_on_with_a_name_on_the_next_page():
+    first = "\n".join([*LEFT[:4], "company was harmed, as it was said by"])
+    second = "Anna Alm on Monday. See http://a.org/\nstorms/ for more of the storm."
+    found = sentences(pages_document(text_pages(f"{first}\f{second}"), ""))
+    assert found[2:] == [
+        "No boat of the well-known company was harmed, as it was said by Anna Alm on "
+        "Monday.",
+        "See http://a.org/storms/ for more of the storm.",
     ]
 
 
@@ -266,6 +307,22 @@ def test_a_pdf_file_of_two_columns(tmp_path, by_row):
     assert sentences(document, "headline") == ["A storm in the harbour"]
     assert "Journal" not in document.text
     assert document.reader.startswith("pypdfium2 ")
+
+
+def test_accents_that_are_printed_over_letters(tmp_path):
+    pytest.importorskip("pypdfium2")
+    acute = "\xc2"  # in the encoding of the font
+    lines = [
+        (50, 700, 10, "The caf"),
+        (83, 700, 10, acute),
+        (83, 700, 10, "e of the town was closed by the storm of"),
+        (50, 688, 10, "the year, and Rene stayed in the harbour. Nobody was hurt."),
+        (129.5, 688, 10, acute),
+    ]
+    assert sentences(read(tmp_path, "a.pdf", pdf([lines])))[0] == (
+        "The café of the town was closed by the storm of the year, and René stayed in "
+        "the harbour."
+    )
 
 
 def test_a_pdf_file_is_known_by_its_first_bytes(tmp_path):

@@ -111,6 +111,11 @@ def test_scripts_without_capitals_need_no_language(language):
         ("Ask Ben.Birk@example.org now.", ["Ask Ben.Birk@example.org now."]),
         ("See www.A.org/B?C. It rains.", ["See www.A.org/B?C.", "It rains."]),
         ("Call sea.Port() today.", ["Call sea.Port() today."]),
+        # A year after "et al." belongs to it.
+        (
+            "It is by Alm et al. (2009). It rains.",
+            ["It is by Alm et al. (2009).", "It rains."],
+        ),
         # A number is part of what it counts.
         ("1. Wash it. 12. Dry it.", ["1. Wash it.", "12. Dry it."]),
         ("Don't go. You can't.", ["Don't go.", "You can't."]),

@@ -49,6 +49,7 @@ _NUMERIC_DATE = re.compile(r"\d{1,4}([/.-])\d{1,2}\1\d{1,4}(?!\d)")
 _DAY_AND_YEAR = re.compile(r"(?<!\d)\d{1,2}\D+\d{4}(?!\d)")
 _COPYRIGHT = re.compile(r"(?i)(?:copyright\W+(?:©|\(c\)|\d)|©|\(c\)\s+\d)")
 _NUMBERED = re.compile(r"(?:section\s+)?\d{1,3}(?:\.\d{1,3})*[.:)]?\s+(?=\D)", re.I)
+_SECTION = re.compile(r"\d{1,3}(?:\.\d{1,3})+[.:)]?(?:\s+\S+){1,5}$")
 _LOOSE_DOTS = re.compile(r"[\s,]\.+$|\.\.\]+$")  # "starting with .", "[FILE...]"
 _WORD_CHARACTER = re.compile(r"\w")
 _ALL_DATES = frozenset[str]().union(*(entry.dates for entry in LANGUAGES.values()))
@@ -327,7 +328,7 @@ def sentence_kind(sentence: str) -> Kind:
     number = _NUMBERED.match(sentence)
     asked = number is not None and sentence.endswith("?")  # in a list of questions
     named = _is_title(sentence[number.end() if number else 0 :])
-    return "headline" if asked or named else "body"
+    return "headline" if asked or named or _SECTION.match(sentence) else "body"
 
 
 def _is_title(text: str) -> bool:

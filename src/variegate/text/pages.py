@@ -1,6 +1,5 @@
-"""Documents of pages: reading order, running heads and paragraphs of placed text.
+"""Documents of pages: paragraphs of placed text, and their kinds.
 
-A page is a list of :class:`Piece`, text without a wide gap at a place on the page.
 Pages of PDF files and of the output of ``pdftotext``, which ends pages by form feeds,
 are read alike.
 """
@@ -10,25 +9,22 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, pairwise, takewhile
+from collections.abc import Sequence
+from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
+from variegate.text.columns import (
+    Piece,
+    columns_of,
+    has_words,
+    without_running_lines,
+)
 from variegate.text.documents import Document, Kind
 from variegate.text.layout import LIST_ITEM
 from variegate.text.markup import Passage, as_document
 from variegate.text.words import ends_sentence
 
-#: Spaces that part two pieces of a row.
-WIDE_GAP = 3
-
-_PIECE = re.compile(r"\S+(?: {1,2}\S+)*")
-_DIGITS = re.compile(r"\d+")
-_PAGE_NUMBER = re.compile(
-    r"\W*(?:(?:page|seite|p\.)\s*)?(?:\d+|[ivxlc]+)(?:\s*(?:/|of|de|von)\s*\d+)?\W*",
-    re.I,
-)
 _CAPTION = re.compile(
     r"(?:fig(?:ure|\.)?|table|tab\.|algorithm|listing|abbildung|abb\.|tabelle|tableau|"
     r"obrázek|tabulka)\s*(?:\d+|[A-Z]\.?\d+|[IVX]+)(?:\.\d+)*\s*(?:[.:|—–-]|$)",
@@ -38,185 +34,36 @@ _LEADERS = re.compile(r"(?:\. ?){5,}|…{2,}")
 _NUMBERED_HEADING = re.compile(
     r"(?:(?:chapter|section|appendix)\s+)?(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.?\s+\S", re.I
 )
-_LIST_HEADING = re.compile(
-    r"(?:\d+(?:\.\d+)*\.?\s*)?(?:references|bibliography|works cited|literatur|"
-    r"bibliographie|literatura|(?:table of )?contents|inhalt(?:sverzeichnis)?|index|"
-    r"table des matières|obsah)\W*",
+_BIBLIOGRAPHY = re.compile(
+    r"(?:\d+(?:\.\d+)*\.?\s*)?(?:references(?: and notes)?|notes and references|"
+    r"bibliography|works cited|literature(?: cited)?|literatur(?:verzeichnis)?|"
+    r"bibliographie|literatura)\W*",
     re.I,
 )
+_CONTENTS = re.compile(
+    r"(?:(?:table of )?contents|inhalt(?:sverzeichnis)?|table des matières|obsah)\W*",
+    re.I,
+)
+_LONGEST_ENTRY = 25  # words of an entry of contents
+_KEYWORDS = re.compile(
+    r"(?:key ?words|index terms|schlüsselwörter|mots[- ]clés|klíčová slova)\b"
+    r"[^.]{0,20}?[:—–-]",
+    re.I,
+)
+_OPEN_ADDRESS = re.compile(r"(?:https?://|www\.)\S*[/.&=?_-]$")
 _PLAIN_WORDS = re.compile(r"(?:[^\W_]|[\s'’,&()?!/–—-])+")
-# Letters for private use are the bullets of symbol fonts.
-_BULLET = re.compile(r"^[•‣▪◦∙●■➢➤►▸✓✔\ue000-\uf8ff]\s*")
+# Geometric shapes, dingbats and letters for private use: bullets of symbol fonts.
+_BULLET = re.compile(r"^[•‣◦∙\u25a0-\u25ff\u2700-\u27bf\ue000-\uf8ff]\s*")
 _OPENING = "([\"'“‘"
 _HYPHENATED = re.compile(r"([^\W\d_]+)[-\u2010\u00ad]$")
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
-_CELL_GAP = 8  # characters between cells of a table, and from its left edge to them
-_EDGE_ROWS = 4  # at the top and the bottom of a page, that may be running lines
-
-
-class Piece(NamedTuple):
-    """Text without a wide gap, or a line of a column, which may be a row of a table.
-
-    ``base`` is the distance of its base line from the top of the page, ``size`` the
-    height of its letters in the same unit; ``left`` and ``right`` may have another.
-    """
-
-    text: str
-    left: float
-    right: float
-    base: float
-    size: float
-    is_row: bool = False
-
-
-def text_pages(text: str) -> list[list[Piece]]:
-    """Return the pages of a text that are parted by form feeds."""
-    return [
-        [
-            Piece(match[0], match.start(), match.end(), row, 1.0)
-            for row, line in enumerate(re.split("\r\n|[\n\r]", page))
-            for match in _PIECE.finditer(line.expandtabs())
-        ]
-        for page in text.split("\f")
-    ]
-
-
-def _rows(pieces: Iterable[Piece]) -> list[list[Piece]]:
-    """Return the pieces on one base line together, from top to bottom."""
-    rows: list[list[Piece]] = []
-    for piece in sorted(pieces, key=lambda one: (one.base, one.left)):
-        if rows and piece.base - rows[-1][0].base < 0.5 * piece.size:
-            rows[-1].append(piece)
-        else:
-            rows.append([piece])
-    return [sorted(row, key=lambda one: one.left) for row in rows]
-
-
-def _is_page_number(row: list[Piece]) -> bool:
-    """Whether a row is a page number, alone or far from the rest of the row."""
-    number, neighbour = row[0], row[min(1, len(row) - 1)]
-    if not _PAGE_NUMBER.fullmatch(number.text):
-        neighbour, number = row[-2:] if len(row) > 1 else (number, number)
-    character = (neighbour.right - neighbour.left) / len(neighbour.text)
-    gap = max(number.left - neighbour.right, neighbour.left - number.right)
-    is_far = len(row) == 1 or gap > 3 * WIDE_GAP * character
-    return is_far and _PAGE_NUMBER.fullmatch(number.text) is not None
-
-
-def _without_running_lines(pages: Sequence[list[Piece]]) -> list[list[Piece]]:
-    """Leave out page numbers, and lines that repeat at the edges of pages."""
-    all_rows = [_rows(page) for page in pages]
-    tops = _n_running([rows[:_EDGE_ROWS] for rows in all_rows])
-    all_rows = [rows[n:] for rows, n in zip(all_rows, tops, strict=True)]
-    feet = _n_running([rows[: -_EDGE_ROWS - 1 : -1] for rows in all_rows])
-    return [
-        [piece for row in rows[: len(rows) - n] for piece in row]
-        for rows, n in zip(all_rows, feet, strict=True)
-    ]
-
-
-def _n_running(edges: Sequence[list[list[Piece]]]) -> list[int]:
-    """Return how many rows of each page are running lines, from the edge inward."""
-
-    def key(row: list[Piece]) -> tuple[str, int]:
-        # A title in larger letters is not the running head that repeats it.
-        text = " ".join(piece.text for piece in row)
-        return _DIGITS.sub("0", text), round(row[0].size)
-
-    counts = Counter(text for rows in edges for text in {key(row) for row in rows})
-    numbers = []
-    for rows in edges:
-        running = takewhile(
-            lambda row: counts[key(row)] > 1 or _is_page_number(row), rows
-        )
-        numbers.append(sum(1 for _ in running))
-    return numbers
-
-
-def _gutter(pieces: list[Piece], character: float) -> float | None:
-    """Return where the second of several columns of text begins, if there are any."""
-    slack = 2 * character
-    lefts = Counter(round(piece.left / slack) * slack for piece in pieces)
-    best, most = None, 3  # columns have at least four lines
-    for cut, _ in lefts.most_common(20):
-        first = [piece for piece in pieces if piece.right <= cut + slack]
-        second = [piece for piece in pieces if piece.left >= cut - slack]
-        n_lines = min(len(first), len(second))
-        if n_lines <= most or len(first) + len(second) < 0.5 * len(pieces):
-            continue
-        if min(_typical_length(side) for side in (first, second)) < 20:
-            continue  # a table
-        tops = max(min(one.base for one in side) for side in (first, second))
-        bottoms = min(max(one.base for one in side) for side in (first, second))
-        side_by_side = sum(tops <= one.base <= bottoms for one in (*first, *second))
-        if side_by_side >= 0.5 * n_lines:
-            best, most = cut, n_lines
-    return best
-
-
-def _typical_length(pieces: list[Piece]) -> float:
-    """Return the mean length of the piece that a character is in.
-
-    Parts of formulas beside the text count little.
-    """
-    lengths = [len(piece.text) for piece in pieces]
-    return sum(length**2 for length in lengths) / sum(lengths)
-
-
-def _columns(pieces: list[Piece], character: float) -> Iterator[list[Piece]]:
-    """Yield columns in reading order; lines across all columns divide them."""
-    cut = _gutter(pieces, character)
-    if cut is None:
-        if pieces:
-            yield _lines(_rows(pieces), character)
-        return
-
-    def side(piece: Piece) -> int:
-        if piece.right <= cut + 2 * character:
-            return 0
-        return 1 if piece.left >= cut - 2 * character else 2
-
-    ordered = sorted(pieces, key=lambda one: one.base)
-    for across, band in groupby(ordered, key=lambda one: side(one) == 2):
-        group = list(band)
-        parts = (
-            [group] if across else [[p for p in group if side(p) == n] for n in (0, 1)]
-        )
-        for part in parts:
-            yield from _columns(part, character)
-
-
-def _line(row: list[Piece], character: float) -> Piece:
-    text = " ".join(piece.text for piece in row)
-    size = max(row, key=lambda one: len(one.text)).size
-    is_row = len(row) > 2
-    if len(row) == 2:
-        is_far = row[1].left - row[0].right > _CELL_GAP * character
-        is_row = is_far or not _has_words(text)
-    return Piece(text, row[0].left, row[-1].right, row[0].base, size, is_row)
-
-
-def _lines(rows: Iterable[list[Piece]], character: float) -> list[Piece]:
-    """Return the lines of a column; those below cells of a row belong to the row."""
-    lines: list[Piece] = []
-    for row in rows:
-        line = _line(row, character)
-        if lines and lines[-1].is_row:
-            is_close = line.base - lines[-1].base < 1.5 * max(line.size, lines[-1].size)
-            if is_close and line.left - lines[0].left > _CELL_GAP * character:
-                line = line._replace(is_row=True)
-        lines.append(line)
-    return lines
 
 
 class _Paragraph(NamedTuple):
     lines: list[Piece]
     kind: Kind
     number: int  # of the column it begins in
-
-
-def _has_words(text: str) -> bool:
-    return sum(map(str.isalpha, text)) >= 0.5 * len(text.replace(" ", ""))
+    is_full: bool  # the last line has no room for another word
 
 
 def _starts_lower(text: str) -> bool:
@@ -276,21 +123,24 @@ def _right_edge(column: list[Piece]) -> float:
 def _paragraphs(columns: Sequence[list[Piece]], character: float) -> list[_Paragraph]:
     """Return the lines of each paragraph, one over several columns included."""
     pitch = _pitch(columns)
-    groups: list[tuple[list[Piece], int]] = []
+    groups: list[tuple[list[Piece], int, float]] = []
     for number, column in enumerate(columns):
         right = _right_edge(column)
         for place, line in enumerate(column):
             if place and not _ends_before(groups[-1][0], line, right, pitch, character):
                 groups[-1][0].append(line)
             else:
-                groups.append(([line], number))
+                groups.append(([line], number, right - 3 * character))
     sizes = Counter[float]()
-    for lines, _ in groups:
+    for lines, *_ in groups:
         for line in lines:
             sizes[round(line.size, 1)] += len(line.text)
     body_size = max(sizes, key=lambda size: sizes[size])
     return _over_columns(
-        [_Paragraph(lines, _kind(lines, body_size), n) for lines, n in groups]
+        [
+            _Paragraph(lines, _kind(lines, body_size), n, lines[-1].right > edge)
+            for lines, n, edge in groups
+        ]
     )
 
 
@@ -299,8 +149,9 @@ def _kind(lines: list[Piece], body_size: float) -> Kind:
     size, n_words = lines[0].size, len(text.split())
     if (
         _CAPTION.match(text)
+        or _KEYWORDS.match(text)
         or _LEADERS.search(text)
-        or not _has_words(text)
+        or not has_words(text)
         or sum(line.is_row for line in lines) >= 0.5 * len(lines)
     ):
         return "other"
@@ -320,31 +171,42 @@ def _over_columns(paragraphs: list[_Paragraph]) -> list[_Paragraph]:
     """Join paragraphs that go on in another column; mark contents and references."""
     result: list[_Paragraph] = []
     body: int | None = None  # place of the last paragraph of the body
-    listing: float | None = None  # size of the heading of contents or a bibliography
+    listing: Piece | None = None  # heading of contents or of a bibliography
     for one in paragraphs:
         first = one.lines[0]
         if one.kind == "headline":
-            if len(one.lines) == 1 and _LIST_HEADING.fullmatch(first.text):
-                listing = first.size
-            elif listing is not None and first.size >= 0.98 * listing:
+            if len(one.lines) == 1 and (
+                _BIBLIOGRAPHY.fullmatch(first.text) or _CONTENTS.fullmatch(first.text)
+            ):
+                listing = first
+            elif listing is not None and first.size >= 0.98 * listing.size:
                 listing = None
         elif listing is not None:
-            one = one._replace(kind="other")
-        if one.kind == "body" and body is not None:
-            before = result[body]
-            if (
-                before.number != one.number
-                and _starts_lower(first.text)
-                and not ends_sentence(before.lines[-1].text)
-                and not any(between.kind == "headline" for between in result[body:])
-            ):
-                lines = [*before.lines, *one.lines]
-                result[body] = before._replace(lines=lines, number=one.number)
-                continue
+            n_words = sum(len(line.text.split()) for line in one.lines)
+            if n_words > _LONGEST_ENTRY and _CONTENTS.fullmatch(listing.text):
+                listing = None
+            else:
+                one = one._replace(kind="other")
+        if one.kind == "body" and body is not None and _goes_on(result[body:], one):
+            lines = [*result[body].lines, *one.lines]
+            result[body] = one._replace(lines=lines)
+            continue
         if one.kind == "body":
             body = len(result)
         result.append(one)
     return result
+
+
+def _goes_on(before: list[_Paragraph], one: _Paragraph) -> bool:
+    """Whether a paragraph continues the first one of those before it."""
+    start, first = before[0], one.lines[0].text
+    is_cut = start.is_full and len(start.lines) > 1 and not LIST_ITEM.match(first)
+    return (
+        start.number != one.number
+        and (_starts_lower(first) or is_cut)
+        and not ends_sentence(start.lines[-1].text)
+        and not any(between.kind == "headline" for between in before)
+    )
 
 
 def _joined(lines: list[Piece], words: Counter[str]) -> str:
@@ -354,7 +216,8 @@ def _joined(lines: list[Piece], words: Counter[str]) -> str:
         broken = _HYPHENATED.search(text)
         following = _WORD.match(line.text)
         if not (broken and following and following[0][0].islower()):
-            text += " " * bool(text) + line.text
+            is_open = not text or _OPEN_ADDRESS.search(text)
+            text += line.text if is_open else f" {line.text}"
             continue
         first, second = broken[1].lower(), following[0].lower()
         if words[first + second] < words[f"{first}-{second}"] or (
@@ -377,13 +240,13 @@ def pages_document(pages: Sequence[list[Piece]], reader: str) -> Document:
     """
     pages = [
         [one._replace(text=_BULLET.sub("• ", one.text)) for one in page]
-        for page in _without_running_lines(pages)
+        for page in without_running_lines(pages)
     ]
     widths = [(p.right - p.left) / len(p.text) for page in pages for p in page]
     if not widths:
         return Document("", reader=reader)
     character = max(median(widths), 1e-6)
-    columns = [column for page in pages for column in _columns(page, character)]
+    columns = [column for page in pages for column in columns_of(page, character)]
     words = Counter(
         word
         for column in columns

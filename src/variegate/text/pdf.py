@@ -7,16 +7,24 @@ import math
 from collections import Counter
 from importlib.metadata import version
 from typing import Any
+from unicodedata import normalize
 
 from variegate._install import explain_missing
+from variegate.text.columns import WIDE_GAP, Piece
 from variegate.text.documents import Document
-from variegate.text.pages import WIDE_GAP, Piece, pages_document
+from variegate.text.pages import pages_document
 
 _MOST_PAGES = 2000
 _MOST_CHARACTERS = 20_000_000
 
 _HYPHENS = frozenset("\x02\ufffe")  # PDFium's marks of a hyphen at a line end
 _BEFORE_NOTE_MARK = '.,;:?!)”"'
+# TeX prints accents before the letter, or after the word, at the place of the letter.
+_ACCENTS = dict(
+    zip("¨´`ˆ˜ˇ¸˚", "\u0308\u0301\u0300\u0302\u0303\u030c\u0327\u030a", strict=True)
+)
+_SAME_PLACE = 0.2  # sizes of a letter
+_DOTLESS = {"ı": "i", "ȷ": "j"}
 
 
 def pdf_document(data: bytes) -> Document:
@@ -100,6 +108,8 @@ class _Writer:
         self.pieces: list[Piece] = []
         self.space = False
         self._letters: list[str] = []
+        self._lefts: list[float] = []
+        self._accent: tuple[str, tuple[float, float], float, float] | None = None
         self._left = self._right = self._base = self._size = 0.0
         self._sizes = Counter[float]()
 
@@ -107,6 +117,28 @@ class _Writer:
         self, letter: str, sides: tuple[float, float], base: float, size: float
     ) -> None:
         """Add a character to the piece, or end it and begin another."""
+        left = sides[0]
+        if self._accent is not None:
+            accent, self._accent = self._accent, None
+            if letter.isalpha() and abs(accent[1][0] - left) < _SAME_PLACE * size:
+                letter = _accented(letter, accent[0])
+            else:
+                self._put(*accent)
+        below = [
+            n
+            for n, x in enumerate(self._lefts)
+            if self._letters[n].isalpha() and abs(x - left) < _SAME_PLACE * size
+        ]
+        if letter in _ACCENTS and below:
+            self._letters[below[0]] = _accented(self._letters[below[0]], letter)
+        elif letter in _ACCENTS:
+            self._accent = letter, sides, base, size
+        else:
+            self._put(letter, sides, base, size)
+
+    def _put(
+        self, letter: str, sides: tuple[float, float], base: float, size: float
+    ) -> None:
         left, right = sides
         if letter in _HYPHENS:
             letter = "-"
@@ -129,10 +161,12 @@ class _Writer:
                 self.end()
             elif self.space or gap > 0.2 * size:
                 self._letters.append(" ")
+                self._lefts.append(-math.inf)
         if not self._letters:
             self._left, self._base, self._size = left, base, size
             self._sizes.clear()
         self._letters.append(letter)
+        self._lefts.append(left)
         self._right = max(right, self._left)
         self._size = max(self._size, size)
         self._sizes[size] += 1
@@ -140,6 +174,9 @@ class _Writer:
 
     def end(self) -> None:
         """End the piece."""
+        if self._accent is not None:
+            accent, self._accent = self._accent, None
+            self._put(*accent)
         text = "".join(self._letters)
         # Characters beyond the first 65,536 come as two surrogates.
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -147,4 +184,10 @@ class _Writer:
             size = self._sizes.most_common(1)[0][0]
             piece = Piece(text, self._left, self._right, self._base, size)
             self.pieces.append(piece)
-        self._letters, self.space = [], False
+        self._letters, self._lefts, self.space = [], [], False
+
+
+def _accented(letter: str, accent: str) -> str:
+    """Return a letter with an accent, or the letter where Unicode has none."""
+    whole = normalize("NFC", _DOTLESS.get(letter, letter) + _ACCENTS[accent])
+    return whole if len(whole) == 1 else letter

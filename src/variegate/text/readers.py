@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from variegate.files.folders import decode, files_below, read_bytes, read_text
+from variegate.text.columns import text_pages
 from variegate.text.documents import Cluster, Document
 from variegate.text.languages import as_language
 from variegate.text.mail import mail_document
 from variegate.text.markup import markdown_document, page_document
-from variegate.text.pages import pages_document, text_pages
+from variegate.text.pages import pages_document
 from variegate.text.pdf import pdf_document
 from variegate.text.restructured import restructured_document
 from variegate.text.word import word_document

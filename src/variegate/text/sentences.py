@@ -96,7 +96,7 @@ def _shadow(text: str, language: Language | None) -> str:
         shadow,
     )
     shadow = re.sub(f"[{INVISIBLE}]", " ", shadow)
-    shadow = re.sub(r"(?<=\d)\.(?=\d)", "·", shadow)
+    shadow = re.sub(r"(?<=\d)\.(?=\d)|(?<=\bet al)\.(?=\s*[\[(])", "·", shadow)
     shadow = _ADDRESS.sub(lambda match: re.sub(r"[.!?](?=\w)", "·", match[0]), shadow)
     if code != "el":
         shadow = _SEMICOLON.sub(",", shadow)

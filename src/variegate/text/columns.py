@@ -1,0 +1,221 @@
+"""Lines of placed text in reading order: running lines, columns, rows of tables.
+
+A page is a list of :class:`Piece`, text without a wide gap at a place on the page.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, zip_longest
+from typing import NamedTuple
+
+#: Spaces that part two pieces of a row.
+WIDE_GAP = 3
+
+_PIECE = re.compile(r"\S+(?: {1,2}\S+)*")
+_DIGITS = re.compile(r"\d+")
+_PAGE_NUMBER = re.compile(
+    r"\W*(?:(?:page|seite|p\.)\s*)?(?:\d+|[ivxlc]+)(?:\s*(?:/|of|de|von)\s*\d+)?\W*",
+    re.I,
+)
+_EDGE_ROWS = 4  # at the top and the bottom of a page, that may be running lines
+_ALONE = 1.6  # sizes of letters from a running line to the text
+_CELL_GAP = 8  # characters between cells of a table, and from its left edge to them
+_FEWEST_LINES = 4  # of a column
+_SHORTEST_LINE = 20  # characters of lines of columns; cells of tables are shorter
+
+
+class Piece(NamedTuple):
+    """Text without a wide gap, or a line of a column, which may be a row of a table.
+
+    ``base`` is the distance of its base line from the top of the page, ``size`` the
+    height of its letters in the same unit; ``left`` and ``right`` may have another.
+    """
+
+    text: str
+    left: float
+    right: float
+    base: float
+    size: float
+    is_row: bool = False
+
+
+def text_pages(text: str) -> list[list[Piece]]:
+    """Return the pages of a text that are parted by form feeds."""
+    return [
+        [
+            Piece(match[0], match.start(), match.end(), row, 1.0)
+            for row, line in enumerate(re.split("\r\n|[\n\r]", page))
+            for match in _PIECE.finditer(line.expandtabs())
+        ]
+        for page in text.split("\f")
+    ]
+
+
+def _rows(pieces: Iterable[Piece]) -> list[list[Piece]]:
+    """Return the pieces on one base line together, from top to bottom."""
+    rows: list[list[Piece]] = []
+    for piece in sorted(pieces, key=lambda one: (one.base, one.left)):
+        if rows and piece.base - rows[-1][0].base < 0.5 * piece.size:
+            rows[-1].append(piece)
+        else:
+            rows.append([piece])
+    return [sorted(row, key=lambda one: one.left) for row in rows]
+
+
+def _is_page_number(row: list[Piece]) -> bool:
+    """Whether a row is a page number, alone or far from the rest of the row."""
+    number, neighbour = row[0], row[min(1, len(row) - 1)]
+    if not _PAGE_NUMBER.fullmatch(number.text):
+        neighbour, number = row[-2:] if len(row) > 1 else (number, number)
+    character = (neighbour.right - neighbour.left) / len(neighbour.text)
+    gap = max(number.left - neighbour.right, neighbour.left - number.right)
+    is_far = len(row) == 1 or gap > 3 * WIDE_GAP * character
+    return is_far and _PAGE_NUMBER.fullmatch(number.text) is not None
+
+
+def without_running_lines(pages: Sequence[list[Piece]]) -> list[list[Piece]]:
+    """Leave out page numbers, and lines that repeat at the edges of pages."""
+    all_rows = [_rows(page) for page in pages]
+    tops = _n_running([rows[:_EDGE_ROWS] for rows in all_rows])
+    all_rows = [rows[n:] for rows, n in zip(all_rows, tops, strict=True)]
+    feet = _n_running([rows[: -_EDGE_ROWS - 1 : -1] for rows in all_rows])
+    return [
+        [piece for row in rows[: len(rows) - n] for piece in row]
+        for rows, n in zip(all_rows, feet, strict=True)
+    ]
+
+
+def _n_running(edges: Sequence[list[list[Piece]]]) -> list[int]:
+    """Return how many rows of each page are running lines, from the edge inward.
+
+    These are page numbers, lines that repeat, and lines by themselves at a height where
+    other pages have such lines.
+    """
+    counts = Counter(text for rows in edges for text in set(map(_key, rows)))
+
+    def is_known(row: list[Piece]) -> bool:
+        return counts[_key(row)] > 1 or _is_page_number(row)
+
+    heights = Counter(
+        height
+        for rows in edges
+        for height in {_height(row) for row in rows if is_known(row)}
+    )
+    numbers = []
+    for rows in edges:
+        number = 0
+        for row, inner in zip_longest(rows, rows[1:]):
+            is_usual = heights[_height(row)] >= max(3, 0.1 * len(edges))
+            is_alone = inner is None or abs(inner[0].base - row[0].base) > (
+                _ALONE * max(row[0].size, inner[0].size)
+            )
+            if not (is_known(row) or (is_usual and is_alone)):
+                break
+            number += 1
+        numbers.append(number)
+    return numbers
+
+
+def _key(row: list[Piece]) -> tuple[str, int]:
+    # A title in larger letters is not the running head that repeats it.
+    text = " ".join(piece.text for piece in row)
+    return _DIGITS.sub("0", text), round(row[0].size)
+
+
+def _height(row: list[Piece]) -> tuple[int, int]:
+    return round(row[0].base), round(row[0].size)
+
+
+def _gutter(pieces: list[Piece], character: float) -> float | None:
+    """Return where the second of several columns of text begins, if there are any.
+
+    There the columns hold the largest part of the text.
+    """
+    slack = 2 * character
+    lefts = Counter(round(piece.left / slack) * slack for piece in pieces)
+    best, most = None, 0.5 * _n_characters(pieces)
+    for cut, _ in lefts.most_common(20):
+        first = [piece for piece in pieces if piece.right <= cut + slack]
+        second = [piece for piece in pieces if piece.left >= cut - slack]
+        n_lines = min(len(first), len(second))
+        n_characters = _n_characters(first) + _n_characters(second)
+        if n_lines < _FEWEST_LINES or n_characters <= most:
+            continue
+        if min(_typical_length(side) for side in (first, second)) < _SHORTEST_LINE:
+            continue  # a table
+        tops = max(min(one.base for one in side) for side in (first, second))
+        bottoms = min(max(one.base for one in side) for side in (first, second))
+        side_by_side = sum(tops <= one.base <= bottoms for one in (*first, *second))
+        if side_by_side >= 0.5 * n_lines:
+            best, most = cut, n_characters
+    return best
+
+
+def _n_characters(pieces: Iterable[Piece]) -> int:
+    return sum(len(piece.text) for piece in pieces)
+
+
+def _typical_length(pieces: list[Piece]) -> float:
+    """Return the mean length of the piece that a character is in.
+
+    Parts of formulas beside the text count little.
+    """
+    lengths = [len(piece.text) for piece in pieces]
+    return sum(length**2 for length in lengths) / sum(lengths)
+
+
+def columns_of(pieces: list[Piece], character: float) -> Iterator[list[Piece]]:
+    """Yield columns in reading order; lines across all columns divide them."""
+    cut = _gutter(pieces, character)
+    if cut is None:
+        if pieces:
+            yield _lines(_rows(pieces), character)
+        return
+
+    def side(piece: Piece) -> int:
+        if piece.right <= cut + 2 * character:
+            return 0
+        return 1 if piece.left >= cut - 2 * character else 2
+
+    ordered = sorted(pieces, key=lambda one: one.base)
+    for across, band in groupby(ordered, key=lambda one: side(one) == 2):
+        group = list(band)
+        parts = (
+            [group] if across else [[p for p in group if side(p) == n] for n in (0, 1)]
+        )
+        for part in parts:
+            yield from columns_of(part, character)
+
+
+def _line(row: list[Piece], character: float) -> Piece:
+    text = " ".join(piece.text for piece in row)
+    size = max(row, key=lambda one: len(one.text)).size
+    is_row = len(row) > 2
+    if len(row) == 2:
+        is_far = row[1].left - row[0].right > _CELL_GAP * character
+        is_row = is_far or not has_words(text)
+    return Piece(text, row[0].left, row[-1].right, row[0].base, size, is_row)
+
+
+def _lines(rows: Iterable[list[Piece]], character: float) -> list[Piece]:
+    """Return the lines of a column; those below cells of a row belong to the row."""
+    lines: list[Piece] = []
+    left = math.inf
+    for row in rows:
+        line = _line(row, character)
+        left = min(left, line.left)
+        if lines and lines[-1].is_row:
+            is_close = line.base - lines[-1].base < 1.5 * max(line.size, lines[-1].size)
+            if is_close and line.left - left > _CELL_GAP * character:
+                line = line._replace(is_row=True)
+        lines.append(line)
+    return lines
+
+
+def has_words(text: str) -> bool:
+    """Whether most characters are letters."""
+    return sum(map(str.isalpha, text)) >= 0.5 * len(text.replace(" ", ""))
