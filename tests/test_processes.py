@@ -15,7 +15,7 @@ import pytest
 
 import variegate as vg
 from table_instances import INTERRUPTIBLE, QUICK, names_in, process, small_table
-from variegate._processes import ProcessCallError, ProcessCalls
+from variegate._processes import ProcessCall, ProcessCallError
 from variegate.tables import write_table
 
 ROOT = Path(__file__).parent.parent
@@ -156,48 +156,34 @@ def test_processes_are_started_in_one_place():
 
 
 def test_a_call_is_made_in_another_process():
-    calls = ProcessCalls()
-    assert calls.call(os.getpid) != os.getpid()
-    assert calls.call(partial(divmod, 17, 5)) == (3, 2)
+    assert ProcessCall(os.getpid).result() != os.getpid()
+    assert ProcessCall(partial(divmod, 17, 5)).result() == (3, 2)
 
 
 def test_calls_have_a_low_priority():
-    assert ProcessCalls().call(partial(os.nice, 0)) >= min(19, os.nice(0) + 10)
+    assert ProcessCall(partial(os.nice, 0)).result() >= min(19, os.nice(0) + 10)
 
 
 def test_an_error_of_a_call_is_named():
     with pytest.raises(ProcessCallError, match=r"^ValueError: "):
-        ProcessCalls().call(partial(math.sqrt, -1))
+        ProcessCall(partial(math.sqrt, -1)).result()
 
 
 def test_a_call_whose_process_ends_by_itself():
     with pytest.raises(ProcessCallError, match="ended too early"):
-        ProcessCalls().call(partial(os._exit, 0))
+        ProcessCall(partial(os._exit, 0)).result()
 
 
 def test_printing_is_not_an_answer(capfd):
-    assert ProcessCalls().call(partial(print, "hello")) is None
+    assert ProcessCall(partial(print, "hello")).result() is None
     assert "hello" in capfd.readouterr().err
 
 
-def test_to_close_ends_what_is_being_called():
-    calls = ProcessCalls()
-    problems = []
-
-    def wait():
-        with pytest.raises(ProcessCallError) as caught:
-            calls.call(partial(time.sleep, 600))
-        problems.append(str(caught.value))
-
-    thread = threading.Thread(target=wait)
-    thread.start()
-    while not calls._running:
-        time.sleep(0.01)
-    calls.close("the studio is ending")
-    thread.join(timeout=30)
-    assert problems == ["the process that was to do this ended too early"]
-    with pytest.raises(ProcessCallError, match="the studio is ending"):
-        calls.call(os.getpid)
+def test_a_call_that_is_ended_fails():
+    call = ProcessCall(partial(time.sleep, 600))
+    threading.Timer(0.2, call.end).start()
+    with pytest.raises(ProcessCallError, match="ended too early"):
+        call.result()
 
 
 # Commands -----------------------------------------------------------------------------

@@ -20,8 +20,8 @@ from threadpoolctl import threadpool_limits
 
 __all__ = [
     "ChildProcess",
+    "ProcessCall",
     "ProcessCallError",
-    "ProcessCalls",
     "connect_to_parent",
     "exit_when_parent_dies",
     "parallel_processes",
@@ -132,44 +132,33 @@ class ProcessCallError(RuntimeError):
     """A call in another process failed, for a reason that the message says."""
 
 
-class ProcessCalls:
-    """Calls functions, each in a process of its own with a low priority.
+class ProcessCall:
+    """Calls a function in a process of its own with a low priority.
 
-    Functions and the values that they return must be picklable.
+    The function and the value that it returns must be picklable.
     """
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._running: set[ChildProcess] = set()
-        self._refusal: str | None = None
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self._function = function
+        self._process = ChildProcess(__name__, _NICENESS)
 
-    def call(self, function: Callable[[], Any]) -> Any:
-        """Call a function, and return the value that it returns."""
-        with self._lock:
-            if self._refusal is not None:
-                raise ProcessCallError(self._refusal)
-            process = ChildProcess(__name__, _NICENESS)
-            self._running.add(process)
+    def result(self) -> Any:
+        """Wait for the value that the function returns."""
         try:
-            process.send(function)
-            result, problem = process.receive()
+            self._process.send(self._function)
+            result, problem = self._process.receive()
         except (EOFError, OSError, pickle.UnpicklingError):
             result, problem = None, "the process that was to do this ended too early"
         finally:
-            with self._lock:
-                self._running.discard(process)
-            process.end()
-            process.close()
+            self._process.end()
+            self._process.close()
         if problem is not None:
             raise ProcessCallError(problem)
         return result
 
-    def close(self, reason: str) -> None:
-        """End all calls, which fail; later ones are refused for this reason."""
-        with self._lock:
-            self._refusal = reason
-            for process in self._running:
-                process.end()
+    def end(self) -> None:
+        """End the call, which fails."""
+        self._process.end()
 
 
 def main() -> None:

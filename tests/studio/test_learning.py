@@ -12,6 +12,7 @@ from sklearn.cluster import KMeans
 
 import variegate as vg
 from variegate import metrics
+from variegate._processes import ProcessCall
 from variegate.studio import judging
 from variegate.studio.choices import untrained_choice
 from variegate.studio.group_learner import GroupLearner
@@ -375,7 +376,7 @@ def test_what_cannot_be_learned_from_is_said_in_words(teacher):
 def test_a_comparison_that_fails_is_said_and_does_not_end_learning(teacher):
     material = MadeMaterial(10)
     teacher.teach({g: material.wanted[g] for g in range(4)})
-    teacher._compare(partial(int, "no"))
+    teacher._compare(ProcessCall(partial(int, "no")))
     assert teacher.problem.startswith("similarities cannot be compared: ValueError: ")
     assert teacher.wait(120)
     assert teacher.learned.n_groups == 4

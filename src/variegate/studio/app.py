@@ -90,7 +90,6 @@ class _Api:
     def __init__(self, session: Session) -> None:
         self.session = session
         self._painters = CapacityLimiter(_PAINTERS)
-        self._exporters = CapacityLimiter(1)
 
     def routes(self) -> list[Route]:
         group = "/api/groups/{group:int}"
@@ -237,7 +236,7 @@ class _Api:
         one = self.session
         picks = one.done_picks()
         write = partial(export_file, name, one.material, picks, one.learned, one.omega)
-        content = await to_thread.run_sync(write, limiter=self._exporters)
+        content = await to_thread.run_sync(write, limiter=self._painters)
         headers = {
             "content-disposition": f'attachment; filename="{name}"',
             # A browser that opens it all the same gives the page none of our rights.

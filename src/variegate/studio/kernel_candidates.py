@@ -18,9 +18,8 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -130,14 +129,6 @@ def initialized(kernel: Kernel, ground_sets: Sequence[GroundSet]) -> Any:
     return kernel
 
 
-def without_warnings(learn: Callable[[], Any]) -> Any:
-    """Call a function that learns, without warnings about its result."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.simplefilter("ignore", AllAlikeWarning)
-        return learn()
-
-
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """The best of several candidates, and a sentence about all of them."""
@@ -172,7 +163,10 @@ def compare(
         tries_sizes=False,
     )
     compared, picks = map(list, zip(*some, strict=True))
-    winner = without_warnings(partial(search.run, compared, picks))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", AllAlikeWarning)
+        winner = search.run(compared, picks)
     first, *others = winner.standings
     scores = ", ".join(f"{one.name} {one.mean:.2f}" for one in others)
     return Comparison(

@@ -6,7 +6,6 @@ import logging
 import os
 import secrets
 import socket
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from types import FrameType
@@ -21,9 +20,7 @@ from variegate.studio.session import Session
 #: Connections that may wait to be taken.
 _BACKLOG = 128
 
-#: Seconds that a thread may go on while others wait (a tenth of the default), and that
-#: answers on their way have left when the server ends.
-_TURN = 0.0005
+#: Seconds that answers on their way have left when the server ends.
 _GRACE = 1
 
 
@@ -48,16 +45,11 @@ def serve(
         names = {*LOOPBACK, host.lower(), *own_name}
         access = Access(token, names, any_address=is_open)
         server = _Server(studio_app(session, access))
-        before = sys.getswitchinterval()
-        # Threads take turns often: a pick must not wait for an export at work.
-        sys.setswitchinterval(_TURN)
         try:
             on_start(f"http://{_as_name(host)}:{port}/?token={token}")
             server.run(sockets=[listener])
         except KeyboardInterrupt:
             pass  # interrupted before the server had started
-        finally:
-            sys.setswitchinterval(before)
 
 
 def is_loopback(host: str) -> bool:
@@ -73,9 +65,12 @@ def _bound(host: str, port: int) -> socket.socket:
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
-        return socket.create_server(
+        listener = socket.create_server(
             address, family=family, backlog=_BACKLOG, dualstack_ipv6=both
         )
+        # Or the body of an answer waits until its head is acknowledged.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return listener
     except OSError as error:
         number = error.errno or 0
         reason = os.strerror(number) if number > 0 else error.strerror or error

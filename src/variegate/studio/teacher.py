@@ -21,8 +21,8 @@ from threadpoolctl import threadpool_limits
 
 from variegate._processes import (
     ChildProcess,
+    ProcessCall,
     ProcessCallError,
-    ProcessCalls,
     connect_to_parent,
 )
 from variegate._typing import IntArray
@@ -70,7 +70,7 @@ class Teacher:
         self._done: dict[int, IntArray] = {}
         self._comparison: Comparison | None = None
         self._compared_at = 0
-        self._is_comparing = False
+        self._comparing: ProcessCall | None = None
         groups = range(len(material.names))
         self._ground_sets = [material.ground_set(group) for group in groups]
         self._kernels = dict(material.kernels)
@@ -79,7 +79,6 @@ class Teacher:
         #: What a process is told first.
         self._data = self._ground_sets, self._kernels, names, limits
         self._compares = compares and len(self._kernels) > 1
-        self._calls = ProcessCalls()
         self._is_closed = False
         self._n_ended = 0
         self._start()
@@ -115,7 +114,7 @@ class Teacher:
         """Wait until no more results are to come; return whether that is so."""
         with self._changed:
             return self._changed.wait_for(
-                lambda: not self.is_learning and not self._is_comparing, timeout
+                lambda: not self.is_learning and self._comparing is None, timeout
             )
 
     def close(self) -> None:
@@ -123,7 +122,8 @@ class Teacher:
         with self._changed:
             self._is_closed = True
         self._process.end()
-        self._calls.close("the studio is ending")
+        if self._comparing is not None:
+            self._comparing.end()
 
     # The process that learns ----------------------------------------------------------
 
@@ -174,25 +174,26 @@ class Teacher:
 
     def _compare_now_and_then(self) -> None:
         n = len(self._done)
-        if not self._compares or self._is_comparing:
+        if not self._compares or self._comparing is not None:
             return
         if any(is_compared(m) for m in range(self._compared_at + 1, n + 1)):
-            self._compared_at, self._is_comparing = n, True
+            self._compared_at = n
             examples = [(self._ground_sets[g], p) for g, p in self._done.items()]
-            call = partial(compare, self._kernels, self._ground_sets, examples)
+            compared = partial(compare, self._kernels, self._ground_sets, examples)
+            self._comparing = call = ProcessCall(compared)
             Thread(target=self._compare, args=(call,), daemon=True).start()
 
-    def _compare(self, call: Callable[[], Comparison]) -> None:
+    def _compare(self, call: ProcessCall) -> None:
         """Learn by the best candidate from then on, and at once from all picks.
 
         Where a comparison failed, learning continues as before.
         """
         try:
-            found, problem = self._calls.call(call), None
+            found, problem = call.result(), None
         except ProcessCallError as error:
             found, problem = None, f"similarities cannot be compared: {error}"
         with self._changing():
-            self._is_comparing = False
+            self._comparing = None
             if found is None:
                 self.problem = problem
                 return
