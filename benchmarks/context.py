@@ -202,8 +202,9 @@ def ways(search, training, selectors, k, budget):
     for name, selector in selectors.items():
         way = search.ours("omega", model=selector)
         yield f"{name}, default", way(k, budget)
-        omega = best_knob(search, training, way, k, budget, OMEGAS)
-        yield f"{name}, omega {omega:g} by training", way(k, budget, omega)
+        if k is None:  # which omega would change
+            omega = best_knob(search, training, way, k, budget, OMEGAS)
+            yield f"{name}, omega {omega:g} by training", way(k, budget, omega)
         if budget is None:
             yield f"{name}, size chosen by the model", way(None, None)
         else:

@@ -27,6 +27,7 @@ import pyarrow.parquet as pq
 import variegate as vg
 from variegate.decoding import MBR, ExpectedF, Greedy
 from variegate.tables import TableSelector, make_table, write_table
+from variegate.tables.limits import Limit
 from variegate.tables.table import as_table
 
 COMMAND = Path(sys.executable).with_name("variegate")
@@ -91,9 +92,10 @@ def decoders(out):
         test = make_table(150, 50, random_state=200 + seed)
         vectors = np.array(test["embedding"].to_pylist())
         vectors /= np.linalg.norm(vectors, axis=1)[:, None]
-        groups = list(selector._read_groups(as_table(test), use_labels=True))
+        columns = selector._required_columns(True)
+        groups = list(selector._read_groups(as_table(test), columns))
         for (name, k), rows in found.items():
-            way = replace(selector._make_chooser(k=k), decoder=ways[name])
+            way = replace(selector._make_chooser(None, Limit(k)), how=ways[name])
             way(groups[0])
             for group in groups:
                 started = time.perf_counter()

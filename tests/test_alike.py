@@ -152,7 +152,7 @@ def test_a_comparison_does_not_speak_of_those_that_lose():
             DATA.ground_sets, DATA.subsets
         )
         assert winner.contender.name == "linear"
-        winner.contender.family((1.0,), DATA.ground_sets, DATA.subsets)
+        winner.contender.learn(1.0, DATA.ground_sets, DATA.subsets)
     assert any(standing.name == "wide" for standing in winner.standings)
 
 
@@ -161,5 +161,5 @@ def test_a_comparison_leaves_the_warning_to_the_fit_of_the_winner():
         warnings.simplefilter("error", AllAlikeWarning)
         winner = contenders(wide=WIDE).run(DATA.ground_sets, DATA.subsets)
     with pytest.warns(AllAlikeWarning) as caught:
-        winner.contender.family((1.0,), DATA.ground_sets, DATA.subsets)
+        winner.contender.learn(1.0, DATA.ground_sets, DATA.subsets)
     assert len([w for w in caught if w.category is AllAlikeWarning]) == 1

@@ -9,6 +9,7 @@ import re
 import signal
 import sys
 import time
+from collections import Counter
 from decimal import Decimal
 from importlib.resources import files
 from pathlib import Path
@@ -48,7 +49,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 @pytest.fixture(scope="module")
 def samples(tmp_path_factory):
-    """One table in every format, another to choose from, and models of two omegas."""
+    """One table in every format, another to choose from, and a model."""
     folder = tmp_path_factory.mktemp("samples")
     train, new = small_table(), small_table(8, random_state=1)
     for name in ("parquet", "jsonl", "arrow"):
@@ -62,7 +63,7 @@ def samples(tmp_path_factory):
         item="item",
         quality=["score", "freshness"],
         similarity="embedding",
-        omega=(0.25, 8.0),
+        omega=1.0,
         lam=1.0,
     )
     selector.fit(train).save(folder / "model.json")
@@ -204,30 +205,19 @@ def fitted(variegate, *options, table="train.parquet", columns=COLUMNS):
     return vg.load("fitted.json"), json.loads(output)
 
 
-def test_lambda_and_omegas(variegate):
-    model, told = fitted(
-        variegate, "--lam", "0.5", "--omega", "2", "--omega", "0.5", "--seed", "3"
-    )
-    assert (model.lam_, model.omegas_, model.random_state) == (0.5, (0.5, 2.0), 3)
-    assert (told["lam"], told["omegas"]) == (0.5, [0.5, 2.0])
-    assert told["omega"] in told["omegas"]
-
-
-def test_omegas_by_default(variegate):
-    model, _ = fitted(variegate)
-    assert model.omegas_ == (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
-
-
-def test_maximum_likelihood_has_no_omega(variegate):
-    model, told = fitted(variegate, "--lam", "0")
-    assert told["lam"] == 0.0
-    assert len(model.models_) == 1
+def test_lambda_and_omega(variegate):
+    model, told = fitted(variegate, "--lam", "0.5", "--omega", "2", "--seed", "3")
+    assert (model.lam_, model.omega_, model.random_state) == (0.5, 2.0, 3)
+    assert (told["lam"], told["omega"]) == (0.5, 2.0)
+    omegas = [point["omega"] for point in told["path"]["points"]]
+    assert omegas == [0.125, 0.5, 2.0, 8.0, 32.0]
+    assert told["path"]["chosen"] == 2.0
 
 
 def test_json_of_a_fit(variegate):
     model, told = fitted(variegate, "--omega", "1")
     assert set(told) == {
-        "data", "columns", "lam", "omega", "omegas", "validation", "path", "weights",
+        "data", "columns", "lam", "omega", "validation", "path", "weights",
         "intercept", "kernel", "history", "training", "k", "ordering", "has_fallback",
     }  # fmt: skip
     assert told["data"]["n_rows"] == 72
@@ -242,9 +232,10 @@ def test_json_of_a_fit(variegate):
 @pytest.mark.parametrize(
     "options",
     [
-        ["--tune", "--omega", "0.5", "--omega", "4"],
-        ["--target", "recall=0.7", "--omega", "0.5", "--omega", "4"],
-        ["--target", "precision=0.7", "--omega", "0.5", "--omega", "4"],
+        ["--tune"],
+        ["--tune", "--omega", "4"],
+        ["--target", "recall=0.7"],
+        ["--target", "precision=0.7"],
     ],
     ids=lambda options: " ".join(options[:2]),
 )
@@ -274,7 +265,6 @@ def test_a_linear_kernel(variegate):
 def test_a_table_that_takes_more_memory(variegate):
     model, _ = fitted(variegate, "--memory", "1KB")
     much, _ = fitted(variegate, "--memory", "1GB", "--force")
-    assert model.omegas_ == much.omegas_
     assert model.weights_ == much.weights_
     # The same rows, also where records are on a file.
     for memory, name in (("1KB", "little.csv"), ("1GB", "much.csv")):
@@ -791,6 +781,23 @@ def test_omega(variegate):
     assert sizes[0] < sizes[-1]
 
 
+def test_at_most_so_many_of_each(variegate):
+    options = ("--at-most", "1", "--per", "kind")
+    few = selected(variegate, *options)
+    pairs = zip(few["query"].to_pylist(), few["kind"].to_pylist(), strict=True)
+    assert max(Counter(pairs).values()) == 1
+    both = selected(variegate, *options, "--at-most", "2", "--per", "query")
+    assert max(Counter(both["query"].to_pylist()).values()) <= 2
+    result = variegate(
+        "select", "new.parquet", "--method", "mmr", "--k", "6", "--group", "query",
+        "--similarity", "embedding", *options, "-o", "few.parquet", "--force",
+    )  # fmt: skip
+    assert result[0] == 0
+    assert "note: fewer than 6 rows could be chosen from 8 of 8 groups: at" in result[2]
+    told, _ = judged(variegate, *options, "--methods", "top", "--relevance", "score")
+    assert "model.json (at most 1 per kind)" in told["scores"]
+
+
 def test_all_rows(variegate):
     table = small_table(8, random_state=1)
     everything = selected(variegate, "--all")
@@ -926,7 +933,7 @@ def test_describe(variegate, plain_model, tmp_path, kind):
     assert (status, messages) == (0, "written: picture.png\n")
     assert (tmp_path / "picture.png").read_bytes().startswith(PNG)
     told = json.loads(succeeds(variegate("describe", path, "--json")))
-    assert {"lam", "omega", "omegas", "weights", "intercept", "kernel"} <= set(told)
+    assert {"lam", "omega", "weights", "intercept", "kernel"} <= set(told)
     model = vg.load(path)
     inner = getattr(model, "models_", (model,))[0]
     assert len(told["weights"]) == len(inner.theta_)

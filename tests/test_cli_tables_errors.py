@@ -52,7 +52,7 @@ def samples(tmp_path_factory):
         item="item",
         quality=["score", "freshness"],
         similarity="embedding",
-        omega=(0.5, 2.0),
+        omega=1.0,
         lam=1.0,
     ).fit(table).save(folder / "model.json")
     (folder / "cut.json").write_bytes((folder / "model.json").read_bytes()[:900])
@@ -620,11 +620,18 @@ def test_the_model_of_a_summarizer(refused):
     assert refused(["evaluate", *given], "holds a Summarizer, which is not about table")
 
 
-def test_omegas_that_were_not_learned(refused):
-    for omega in ("0.1", "4"):
-        message = f"omega={omega}, but this model was learned for 0.5 to 2"
-        assert refused(select("train.parquet", "--omega", omega), message)
-        assert refused(evaluate("train.parquet", "--omega", omega), message)
+def test_omega_and_a_number_of_rows(refused):
+    message = "--k fixes the number of rows, which --omega would change: leave out one"
+    assert refused(select("train.parquet", "--omega", "4", "--k", "2"), message)
+
+
+def test_limits_that_do_not_fit(refused):
+    for command in (select, evaluate):
+        message = "1 number in --at-most and 0 columns in --per: give a number for each"
+        assert refused(command("train.parquet", "--at-most", "2"), message)
+        limit = ("--at-most", "2", "--per", "knd")
+        message = "no column 'knd' (did you mean 'kind'?)"
+        assert refused(command("train.parquet", *limit), message)
 
 
 # Options ----------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from variegate.files.schema import SchemaError
 from variegate.learning.problem import SharedExamples
 from variegate.solvers import MiniBatch
 from variegate.tuning import OmegaFamily
-from variegate.tuning.family import check_omegas, order_outwards
+from variegate.tuning.family import check_omegas, fit_by_steps, order_outwards
 
 OMEGAS = (0.25, 1.0, 4.0, 16.0)
 
@@ -59,6 +59,46 @@ def test_fits_go_outwards_from_the_neighbour(data, monkeypatch):
     assert starts[0][1] is None
     for (_, start), neighbour in zip(starts[1:], (1.0, 1.0, 4.0), strict=True):
         np.testing.assert_array_equal(start, theta[neighbour])
+
+
+@pytest.mark.parametrize(
+    ("omega", "steps"),
+    [
+        (1.0, [1.0]),
+        (4.0, [1.0, 4.0]),
+        (9.0, [1.0, 3.0, 9.0]),
+        (1 / 64, [1.0, 1 / 4, 1 / 16, 1 / 64]),
+    ],
+)
+def test_one_omega_is_reached_in_steps(data, monkeypatch, omega, steps):
+    starts = []
+    fit = vg.LargeMarginDPP.fit
+
+    def watched(self, *args, **kwargs):
+        starts.append((self.omega, getattr(self, "theta_", None)))
+        return fit(self, *args, **kwargs)
+
+    monkeypatch.setattr(vg.LargeMarginDPP, "fit", watched)
+    found = fit_by_steps(estimator(), omega, data.ground_sets, data.subsets)
+    assert [omega for omega, _ in starts] == pytest.approx(steps)
+    assert starts[0][1] is None
+    assert all(start is not None for _, start in starts[1:])
+    assert (found.omega, found.warm_start) == (omega, False)
+    # The similarity is fixed, so that every start leads to the same minimum.
+    alone = estimator(omega=omega).fit(data.ground_sets, data.subsets)
+    warm, cold = (m.solver_result_.objective for m in (found, alone))
+    assert warm == pytest.approx(cold, rel=1e-4)
+    starts.clear()
+    fit_by_steps(estimator(lam=0.0), omega, data.ground_sets, data.subsets)
+    assert [omega for omega, _ in starts] == [omega]
+
+
+def test_an_unfinished_fit_at_the_end_of_the_steps_is_said(data):
+    with pytest.warns(
+        ConvergenceWarning, match="^stopped at max_iter=1 iter"
+    ) as warned:
+        fit_by_steps(estimator(max_iter=1), 9.0, data.ground_sets, data.subsets)
+    assert len(warned) == 1
 
 
 def test_the_nearest_to_one_comes_first():
@@ -159,7 +199,7 @@ def test_kept_as_plain_values(family, data):
         np.testing.assert_array_equal(L, same)
 
 
-def test_files_that_make_no_family(family):
+def test_files_that_make_no_family(family, data):
     with pytest.raises(SchemaError, match='the section "models" is missing'):
         OmegaFamily.decode({}, NOTHING, 5)
     with pytest.raises(ModelFileError, match="5 weights for 4 features"):
@@ -169,6 +209,13 @@ def test_files_that_make_no_family(family):
         OmegaFamily.decode({"models": [entry]}, NOTHING, 5)
     with pytest.raises(ModelFileError, match="two models for one omega"):
         OmegaFamily.decode({"models": [family.encode()[0]] * 2}, NOTHING, 5)
+    other = vg.LargeMarginDPP(
+        kernel=vg.MultipleKernel(), max_iter=2, tol=1e9, omega=9.0
+    )
+    other.fit(data.ground_sets, data.subsets)
+    models = [family.encode()[0], OmegaFamily((9.0,), (other,)).encode()[0]]
+    with pytest.raises(ModelFileError, match="the models have different kernels"):
+        OmegaFamily.decode({"models": models}, NOTHING, 5)
 
 
 def test_applications_register_how_their_files_are_read(tmp_path, monkeypatch):

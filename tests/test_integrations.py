@@ -210,7 +210,7 @@ def selector(lists):
         quality=["score", "standard_score", "place", "tokens", "age"],
         similarity="embedding",
         kernel="linear",
-        omega=[0.25, 4.0],
+        omega=1.0,
     ).fit(table)
 
 
@@ -271,7 +271,7 @@ def test_a_plain_model_goes_by_score_and_embedding(lists):
         for one, ground_set in zip(found[:5], sets, strict=False):
             expected = model.predict([ground_set], **settings)[0]
             assert sorted(choosing.choose(one)) == expected.tolist()
-    with pytest.raises(ValueError, match="learned for one omega"):
+    with pytest.raises(ValueError, match="omega is for models of tables"):
         ContextSelector(fetch_k=FETCH, model=model, omega=2.0).choose(found[0])
     tiny = ContextSelector(fetch_k=FETCH, model=model, k=2, budget=1)
     with pytest.warns(ContextWarning, match="no document fits 1 tokens"):

@@ -178,7 +178,7 @@ def test_a_learned_model_is_written_as_its_path(store, corpus, tmp_path):
         quality=["score", "tokens"],
         similarity="embedding",
         kernel="linear",
-        omega=[0.5, 4.0],
+        omega=0.5,
     ).fit(training_table(lists, chosen))
     selector.save(tmp_path / "model.json")
     settings = {"fetch_k": 20, "model": tmp_path / "model.json", "omega": 2.0}

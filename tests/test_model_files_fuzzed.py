@@ -53,7 +53,7 @@ def selector(**settings):
         item="item",
         quality=["score", "freshness"],
         similarity="embedding",
-        omega=[0.5, 2.0],
+        omega=2.0,
         validation_fraction=0.2,
         max_iter=5,
         **settings,
@@ -74,7 +74,6 @@ def with_more(document):
     policy["ordering"] = {"method": "mmr", "diversity": 0.5}
     policy["fallback"] = {
         "least": 0.5,
-        "omega": 1.0,
         "k": None,
         "ordering": None,
         "models": copy.deepcopy(document["models"]),
@@ -275,7 +274,6 @@ def test_parameters_of_decoders_are_checked(decoder, message, tmp_path):
         (["training", "history", "objective"], [], "not of one length"),
         (["training", "mood"], 3, "unknown 'training.mood'"),
         (["training", "path"], {"lam": 1.0}, "training.path.points"),
-        (["policy", "omega"], "1", "omega\" is '1', not a number above 0"),
         (["policy", "k"], 0, 'k" is 0, not a whole number of at least 1'),
         (["policy", "fallback", "least"], None, "fallback.least"),
         (["policy", "ordering", "diversity"], 1.5, "1.5, not a number from 0 to 1"),
@@ -297,20 +295,18 @@ def test_describe_says_in_a_line_what_is_damaged(
 
 def test_an_omega_that_is_nearly_nothing_is_described(tmp_path):
     document = selector_document()
-    document["policy"]["omega"] = document["models"][0]["omega"] = 1e-320
+    document["models"][0]["omega"] = 1e-320
     path = tmp_path / "model.json"
     path.write_text(json.dumps(document))
     assert loads(path)
 
 
-def test_models_of_a_family_have_one_kernel(tmp_path):
+def test_a_selector_has_one_model(tmp_path):
     document = selector_document()
-    linear = {"type": "Linear", "parameters": {}, "state": {}, "given": True}
-    document["models"][0]["kernel"] = linear
-    document["models"][0]["fitted"]["kernel_parameters"] = []
+    document["models"].append(document["models"][0] | {"omega": 1.0})
     path = tmp_path / "model.json"
     path.write_text(json.dumps(document))
-    with pytest.raises(ModelFileError, match="the models have different kernels"):
+    with pytest.raises(ModelFileError, match="2 models, where one is expected"):
         vg.load(path)
 
 

@@ -177,19 +177,19 @@ def test_two_stages_are_those_of_scikit_learn_and_select():
             assert found[rule][place] == pytest.approx(expected)
 
 
-def test_a_family_from_a_regression_has_its_direction():
+def test_a_model_from_a_regression_has_its_direction():
     sets, subsets = examples(30, seed=3)
     way = TwoStage(
         5, vg.LargeMarginDPP(kernel=vg.Linear(normalize=True), random_state=0)
     )
     direction = way.fit(SharedExamples(sets, subsets), 0)
-    family = way.family((0.5, 2.0), sets, subsets)
-    for model in family.models:
+    models = [way.learn(omega, sets, subsets) for omega in (0.5, 2.0)]
+    for model in models:
         cosine = model.theta_ @ direction / np.linalg.norm(model.theta_)
         assert cosine == pytest.approx(np.linalg.norm(direction))
         assert model.n_features_in_ == 2
         model.predict(sets[:2])
-    assert family.models[0].theta_[0] != family.models[1].theta_[0]
+    assert models[0].theta_[0] != models[1].theta_[0]
 
 
 def test_a_regression_on_one_answer_says_nothing():

@@ -14,6 +14,7 @@ from variegate.ground_set import GroundSetError
 from variegate.tables import TableError, choosing
 from variegate.tables.choosing import ByMethod, ByModel, choose_from_groups
 from variegate.tables.encoded import Group
+from variegate.tables.limits import Limit
 
 
 def make_group(rng, n, number=0, costs=False, rows=None, blocks=1):
@@ -141,7 +142,7 @@ def test_a_model_chooses_what_it_decodes(model, groups, decoder):
 
 
 def test_the_exact_choice_is_the_best_of_all(model, groups):
-    chooser = ByModel(model, as_decoder("exact"), k=2)
+    chooser = ByModel(model, as_decoder("exact"), Limit(2))
     for group in groups:
         ensemble = model.ensemble(group.ground_set)
         k = min(2, len(group))
@@ -154,7 +155,7 @@ def test_the_exact_choice_is_the_best_of_all(model, groups):
 @pytest.mark.parametrize("decoder", sorted(DECODERS))
 @pytest.mark.parametrize("k", [1, 3, 20])
 def test_as_many_as_are_asked_for_or_all(model, groups, decoder, k):
-    chooser = ByModel(model, as_decoder(decoder), k=k)
+    chooser = ByModel(model, as_decoder(decoder), Limit(k))
     for group in groups:
         order = chooser(group).order
         assert len(order) == len(set(order.tolist())) == min(k, len(group))
@@ -164,7 +165,7 @@ def test_as_many_as_are_asked_for_or_all(model, groups, decoder, k):
 @pytest.mark.parametrize("budget", [0.1, 0.5, 1.3, 100.0])
 @pytest.mark.parametrize("k", [None, 2])
 def test_a_budget_is_kept(model, groups, decoder, budget, k):
-    chooser = ByModel(model, as_decoder(decoder), k=k, budget=budget)
+    chooser = ByModel(model, as_decoder(decoder), Limit(k, budget))
     for group in groups:
         order = chooser(group).order
         assert group.costs[order].sum() <= budget + 1e-12
@@ -177,13 +178,13 @@ def test_a_budget_is_kept(model, groups, decoder, budget, k):
 
 def test_a_budget_needs_costs(model):
     group = make_group(np.random.default_rng(0), 4)
-    chooser = ByModel(model, as_decoder("greedy"), budget=1.0)
+    chooser = ByModel(model, as_decoder("greedy"), Limit(budget=1.0))
     with pytest.raises(
         TableError, match="group 'g0': a budget needs a column of costs"
     ):
         choose_from_groups(Listed([group]), chooser)
     with pytest.raises(TableError, match="a budget needs a column of costs"):
-        choose_from_groups(Listed([group]), ByMethod("dpp", budget=1.0))
+        choose_from_groups(Listed([group]), ByMethod("dpp", Limit(budget=1.0)))
 
 
 def test_of_a_large_group_the_best_rows_are_looked_at(model, monkeypatch):
@@ -201,7 +202,7 @@ def test_of_a_large_group_the_best_rows_are_looked_at(model, monkeypatch):
     expected[best] = ensemble.marginals()
     np.testing.assert_allclose(choice.probability, expected)
     with pytest.raises(TableError, match="chooses at most 8 rows of a group as large"):
-        ByModel(model, as_decoder("greedy"), k=12)(group)
+        ByModel(model, as_decoder("greedy"), Limit(12))(group)
 
 
 def test_rows_that_cannot_be_afforded_leave_their_places_to_others(model, monkeypatch):
@@ -209,7 +210,7 @@ def test_rows_that_cannot_be_afforded_leave_their_places_to_others(model, monkey
     best = np.argsort(-(group.quality @ model.theta_))[:8]
     group.costs[best] = 50.0
     monkeypatch.setattr(choosing, "MAX_CANDIDATES", 8)
-    choice = ByModel(model, as_decoder("greedy"), k=1, budget=2.0)(group)
+    choice = ByModel(model, as_decoder("greedy"), Limit(1, 2.0))(group)
     assert len(choice.order) == 1
 
 
@@ -218,7 +219,7 @@ def test_a_large_group_of_several_blocks(monkeypatch):
     kernel = vg.MultipleKernel(bandwidths=[1.0], blocks=["v0", "v1"])
     model = fitted(several, kernel)
     monkeypatch.setattr(choosing, "MAX_CANDIDATES", 8)
-    assert len(ByModel(model, as_decoder("greedy"), k=3)(several[2]).order) == 3
+    assert len(ByModel(model, as_decoder("greedy"), Limit(3))(several[2]).order) == 3
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 5])
@@ -234,7 +235,7 @@ def test_a_choice_depends_on_its_group_alone(model, groups, n_jobs):
 
 
 def test_choices_by_row(model, groups):
-    chooser = ByModel(model, as_decoder("greedy"), k=3)
+    chooser = ByModel(model, as_decoder("greedy"), Limit(3))
     steps = []
     choices = choose_from_groups(
         Listed(groups), chooser, 2, lambda *step: steps.append(step)
@@ -260,7 +261,7 @@ def test_an_error_names_the_group(groups, n_jobs, error):
     def fail_on_third(group):
         if group.number == 2:
             raise error
-        return ByMethod("top", 1)(group)
+        return ByMethod("top", Limit(1))(group)
 
     with pytest.raises(TableError, match=r"^group 'g2': it is broken"):
         choose_from_groups(Listed(groups), fail_on_third, n_jobs)
@@ -273,7 +274,7 @@ def test_an_error_names_the_group(groups, n_jobs, error):
 @pytest.mark.parametrize("k", [1, 2, 4])
 def test_a_method_chooses_as_select_does(groups, method, k):
     choices = choose_from_groups(
-        Listed(groups), ByMethod(method, k, diversity=0.3, seed=7)
+        Listed(groups), ByMethod(method, Limit(k), diversity=0.3, seed=7)
     )
     assert choices.probability is None
     assert choices.endings == []
@@ -314,26 +315,26 @@ def test_a_method_takes_what_fits(groups, method, budget, k):
                 if len(taken) != k and spent + group.costs[item] <= budget:
                     taken.append(int(item))
                     spent += group.costs[item]
-        assert ByMethod(method, k, budget)(group).order.tolist() == taken
+        assert ByMethod(method, Limit(k, budget))(group).order.tolist() == taken
 
 
 @pytest.mark.parametrize("method", ["facility-location", "k-medoids", "random"])
 @pytest.mark.parametrize("budget", [0.1, 0.7, 2.0, 100.0])
 def test_a_method_of_a_given_number_keeps_to_a_budget(groups, method, budget):
     for group in groups:
-        order = ByMethod(method, None, budget)(group).order
+        order = ByMethod(method, Limit(budget=budget))(group).order
         assert group.costs[order].sum() <= budget
         assert len(order) > 0 or (group.costs > budget).all()
         assert len(set(order.tolist())) == len(order)
 
 
 def test_a_method_told_to_choose_nothing(groups):
-    assert ByMethod("dpp", 0)(groups[0]).order.tolist() == []
+    assert ByMethod("dpp", Limit(0))(groups[0]).order.tolist() == []
 
 
 def test_a_method_without_embeddings_and_relevance():
     group = Group(
         "a", 0, np.arange(4), np.zeros((4, 0)), {}, None, None, np.arange(4.0)
     )
-    assert ByMethod("top", 2)(group).order.tolist() == [3, 2]
-    assert len(ByMethod("random", 2)(group).order) == 2
+    assert ByMethod("top", Limit(2))(group).order.tolist() == [3, 2]
+    assert len(ByMethod("random", Limit(2))(group).order) == 2

@@ -8,7 +8,7 @@ import pytest
 import variegate as vg
 from variegate.tables import TableError, TableSelector, make_table, write_table
 from variegate.tables.choosing import ByMethod, Choice
-from variegate.tables.comparison import SizeLimit, method_choosers
+from variegate.tables.comparison import method_choosers
 from variegate.tables.encoded import Group
 from variegate.tables.evaluation import (
     COUNTS,
@@ -20,6 +20,7 @@ from variegate.tables.evaluation import (
     Evaluation,
     evaluate_choosers,
 )
+from variegate.tables.limits import Limit
 from variegate.tables.table import MemoryTable
 from variegate.tuning.held_out import scores_of
 
@@ -362,9 +363,7 @@ def test_kinds_that_are_covered(table, is_mixed):
     found = kinds.evaluate(table, methods=["mmr"], k=2)
     choices = kinds.choose(table)
     of_row = kinds.kinds(table).kind
-    groups = list(
-        kinds._read_groups(MemoryTable(table), kinds._required_columns(True, False))
-    )
+    groups = list(kinds._read_groups(MemoryTable(table), kinds._required_columns(True)))
     for name, is_chosen in (
         ("model", lambda group: choices.selected[group.rows]),
         (WANTED_ROWS, lambda group: group.chosen),
@@ -415,11 +414,11 @@ def test_the_stand_in_for_a_relevance(selector, table):
 
 def test_methods_are_named_by_how_many_they_choose():
     group = GROUPS[0]
-    three = method_choosers(["top", "random"], SizeLimit(3), 0.5)
+    three = method_choosers(["top", "random"], Limit(3), 0.5)
     assert list(three) == ["top (k = 3)", "random (k = 3)"]
     order = three["top (k = 3)"](group).order
     assert order.tolist() == np.argsort(-group.relevance)[:3].tolist()
-    wanted = method_choosers(["dpp"], SizeLimit("wanted"), 0.2, seed=1)
+    wanted = method_choosers(["dpp"], Limit("wanted"), 0.2, seed=1)
     ((name, way),) = wanted.items()
     assert name == "dpp (as many as wanted)"
     expected = vg.select(group.blocks["v"], group.relevance, k=2, diversity=0.2)
@@ -463,9 +462,7 @@ def test_all_are_judged_by_the_columns_of_the_first(selector, table):
     found = selector.evaluate(table, others={"other": other})
     chosen = other.choose(table).selected
     groups = list(
-        selector._read_groups(
-            MemoryTable(table), selector._required_columns(True, False)
-        )
+        selector._read_groups(MemoryTable(table), selector._required_columns(True))
     )
     for group, numbers in zip(groups, found.diversity["other"], strict=True):
         order = np.flatnonzero(chosen[group.rows])
@@ -494,5 +491,5 @@ def test_a_contest_on_groups_without_a_chosen_row(selector, table):
 
 
 def test_a_method_judged_alone():
-    found = evaluate_choosers(GROUPS, {"dpp": ByMethod("dpp", 1)})
+    found = evaluate_choosers(GROUPS, {"dpp": ByMethod("dpp", Limit(1))})
     assert (found.scores["dpp"][:, 3] == 1.0).all()

@@ -21,7 +21,7 @@ from variegate.tables import TableError, TableSelector, evaluation
 
 @pytest.fixture(scope="module")
 def fitted():
-    settings = COLUMNS | {"cost": "tokens", "kernel": "linear", "omega": (0.5, 1, 2)}
+    settings = COLUMNS | {"cost": "tokens", "kernel": "linear", "omega": 0.5}
     return TableSelector(**settings).fit(some_table(random_state=5))
 
 
@@ -49,6 +49,7 @@ def same(there, home):
     [
         {},
         {"omega": 0.7, "name": "mine"},
+        {"at_most": 1, "per": "kind", "methods": ["mmr"]},
         {"k": 2, "methods": ("top", "mmr", "random"), "diversity": 0.3},
         {"methods": ("dpp",), "relevance": "popularity"},
         {"k": "wanted", "methods": ("mmr",)},
@@ -120,8 +121,8 @@ def test_groups_that_lie_in_several_files(fitted, folder, tmp_path):
 def test_what_cannot_be_judged(fitted, folder, tmp_path):
     with pytest.raises(ValueError, match="unknown method 'best'"):
         evaluate_folder(fitted, folder, Serial(), methods=["best"])
-    with pytest.raises(ValueError, match=r"omega=9, but"):
-        evaluate_folder(fitted, folder, Serial(), omega=9.0)
+    with pytest.raises(ValueError, match="omega must be a finite number > 0"):
+        evaluate_folder(fitted, folder, Serial(), omega=0.0)
     unlabelled = write_folder(tmp_path / "u", [some_table().drop_columns("chosen")])
     with pytest.raises(TableError, match=r"u does not fit the model: .*'chosen'"):
         evaluate_folder(fitted, unlabelled, Serial())

@@ -38,14 +38,13 @@ def folder(tmp_path):
 
 def alike(there, home):
     """Whether two selectors have learned the same, to the last bit."""
-    assert there.omegas_ == home.omegas_
     assert str(there.policy_) == str(home.policy_)
     assert (there.omega_, there.seed_) == (home.omega_, home.seed_)
     assert there.columns_ == home.columns_
     assert list(there.feature_names_in_) == list(home.feature_names_in_)
-    for one, other in zip(there.models_, home.models_, strict=True):
-        for name in ("theta_", "intercept_", "kernel_parameters_"):
-            assert np.array_equal(getattr(one, name), getattr(other, name))
+    for name in ("theta_", "intercept_", "kernel_parameters_"):
+        one, other = (getattr(found.model_, name) for found in (there, home))
+        assert np.array_equal(one, other)
     assert there.training_ == home.training_
     return True
 
@@ -56,7 +55,7 @@ def alike(there, home):
         {},
         {"kernel": "multiple", "validation_fraction": 0.25},
         {"omega": None, "validation_fraction": 0.2, "random_state": 7},
-        {"lam": 0.0, "omega": (0.5, 2.0), "categorical": None},
+        {"lam": 0.0, "omega": 2.0, "categorical": None},
         {"similarity": None, "max_iter": 30, "tol": 0.1},
     ],
     ids=str,
@@ -175,7 +174,7 @@ def test_features_that_overflow(tmp_path):
 
 
 def test_what_is_tuned_is_tuned_on_the_sample_of_home(folder):
-    settings = LINEAR | {"tune": True, "lams": (0.0, 4.0), "omega": (1.0, 4.0)}
+    settings = LINEAR | {"tune": True, "lams": (0.0, 4.0), "omega": None}
     there = learn_folder(TableSelector(**settings), folder, Pickling())
     home = TableSelector(**settings).fit(folder)
     assert alike(there, home)
@@ -248,10 +247,10 @@ class Mortal(Serial):
 
 
 def test_a_run_that_was_killed_goes_on_with_the_same_bits(folder, tmp_path):
-    settings = LINEAR | {"omega": (0.5, 1.0), "validation_fraction": 0.25}
+    settings = LINEAR | {"validation_fraction": 0.25}
     checkpoint = tmp_path / "checkpoint"
     n_done = 0
-    for n_sums in (1, 3, 8):
+    for n_sums in (1, 2, 4):
         with pytest.raises(KilledError):
             learn_folder(
                 TableSelector(**settings), folder, Mortal(n_sums), checkpoint=checkpoint
@@ -266,8 +265,7 @@ def test_a_run_that_was_killed_goes_on_with_the_same_bits(folder, tmp_path):
     again = learn_folder(
         TableSelector(**settings), folder, counting, checkpoint=tmp_path / "other"
     )
-    for one, other in zip(there.models_, again.models_, strict=True):
-        assert (one.theta_ == other.theta_).all()
+    assert (there.model_.theta_ == again.model_.theta_).all()
     assert there.training_ == again.training_
     # Nothing was summed up twice.
     assert engine.n_sums + n_done == counting.n_sums

@@ -35,7 +35,7 @@ FILES = [f"part-{number:03d}.parquet" for number in range(4)]
 
 @pytest.fixture(scope="module")
 def fitted():
-    settings = COLUMNS | {"cost": "tokens", "kernel": "linear", "omega": (0.5, 1, 2)}
+    settings = COLUMNS | {"cost": "tokens", "kernel": "linear", "omega": 0.5}
     return TableSelector(**settings).fit(some_table(random_state=5))
 
 
@@ -54,6 +54,7 @@ OPTIONS = [
     {"k": 2},
     {"omega": 0.7},
     {"budget": 200.0},
+    {"at_most": (1, 2), "per": ("kind", "freshness")},
     {"keep_all": True},
     {"drop": ["embedding", "f*"], "k": 1},
 ]
@@ -274,8 +275,10 @@ def test_folders_that_hold_something_else(fitted, folder, out, tmp_path):
 def test_what_cannot_be_chosen(fitted, folder, out):
     with pytest.raises(ValueError, match="k must be"):
         select_folder(fitted, folder, out, Serial(), k=0)
-    with pytest.raises(ValueError, match=r"omega=9, but this model was learned for"):
-        select_folder(fitted, folder, out, Serial(), omega=9.0)
+    with pytest.raises(ValueError, match="k fixes the number of rows, which omega"):
+        select_folder(fitted, folder, out, Serial(), omega=9.0, k=2)
+    with pytest.raises(ValueError, match="no column 'brand'"):
+        select_folder(fitted, folder, out, Serial(), at_most=2, per="brand")
     with pytest.raises(TableError, match="there is no column 'nothing'"):
         select_folder(fitted, folder, out, Serial(), drop=["nothing"])
     without = TableSelector(**COLUMNS, kernel="linear", omega=1).fit(folder)

@@ -96,14 +96,6 @@ def test_every_row_has_its_kind(selector, table):
     assert len(probability) == len(table)
 
 
-def test_kinds_of_another_omega(table):
-    several = fitted(table, omega=[0.5, 4.0])
-    low, high = (several.kinds(table, omega=w).probability for w in (0.5, 4.0))
-    assert not np.array_equal(low, high)
-    with pytest.raises(ValueError, match=r"learned for 0\.5 to 4"):
-        several.kinds(table, omega=9.0)
-
-
 def test_kinds_are_asked_of_a_model_that_has_some(table):
     gaussians = fitted(table, kernel="multiple", max_iter=2)
     with pytest.raises(TableError, match=r"no kinds, its kernel is a MultipleKernel"):

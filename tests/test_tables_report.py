@@ -18,6 +18,7 @@ from variegate.report.wording import shorten_middle
 from variegate.tables import TableSelector, make_table
 from variegate.tables.choosing import ByMethod, ByModel
 from variegate.tables.evaluation import DiversityJudge, evaluate_choosers
+from variegate.tables.limits import Limit
 from variegate.tables.report import (
     Report,
     facts,
@@ -28,6 +29,7 @@ from variegate.tables.report import (
 from variegate.tables.report.contents import all_figures, commands, learning_figures
 from variegate.tables.report.gathering import ExampleGroup, ExampleRow, example_groups
 from variegate.tables.table import as_table
+from variegate.tuning.path import format_omega
 
 
 def text(selector):
@@ -110,26 +112,26 @@ def chooser(selector):
 
 def report_of(selector, table, n_examples=2):
     source = as_table(table)
-    columns = selector._required_columns(True, False, "score")
+    columns = selector._required_columns(True, relevance="score")
     every = selector._read_groups(source, columns)
     groups = list(every)
     examples = example_groups(every, groups[:n_examples], chooser(selector), SHOWN)
-    ways = {"model": chooser(selector), "top 3": ByMethod("top", 3)}
-    ways["random 3"] = ByMethod("random", 3)
+    ways = {"model": chooser(selector), "top 3": ByMethod("top", Limit(3))}
+    ways["random 3"] = ByMethod("random", Limit(3))
     comparison = evaluate_choosers(groups, ways, diversity=DiversityJudge())
     return Report(selector, "train.parquet", SHOWN, tuple(examples), comparison)
 
 
 @pytest.fixture(scope="module")
 def judged(table):
-    """Several omegas, judged on held-out groups, with categories and costs."""
+    """A model judged on held-out groups, with categories and costs."""
     selector = fitted(
         table,
         quality=["score", "freshness"],
         categorical="kind",
         item="item",
         cost="tokens",
-        omega=[0.25, 1.0, 4.0],
+        omega=1.0,
         validation_fraction=0.25,
         missing="mean",
     )
@@ -153,7 +155,7 @@ OTHERS = {
     "linear": {"kernel": "linear"},
     "linear of blocks": {"kernel": "linear", "similarity": ["embedding", "tokens"]},
     "quality for both": {"similarity": None},
-    "tuned": {"tune": True, "lams": (0.0, 1.0), "omega": [0.5, 2.0]},
+    "tuned": {"tune": True, "lams": (0.0, 1.0), "omega": None},
     "maximum likelihood": {"lam": 0.0, "validation_fraction": 0.25},
 }
 
@@ -207,7 +209,7 @@ def test_numbers_on_the_page_are_those_of_the_training(judged, judged_page):
         mean, low, high = record["validation"][name]
         assert page.row(label)[1:3] == [f"{mean:.3f}", f"{low:.3f} to {high:.3f}"]
     for point in selector.path_:
-        name = {0.25: "1/4", 1.0: "1 (chosen)", 4.0: "4"}[point.omega]
+        name = format_omega(point.omega) + " (chosen)" * (point.omega == 1.0)
         assert page.row(name)[1] == (
             f"{point.precision:.3f} ± {point.precision_error:.3f}"
         )
@@ -354,16 +356,17 @@ def test_every_kind_of_selector_has_a_report(table, name, tmp_path):
     report = Report(selector, "train.csv")
     page = check_page(html_page(report))
     assert ("Weights of the similarity" in page.headings) == (name not in ("linear",))
-    assert ("Precision and recall by ω" in page.headings) == (name == "tuned")
+    is_judged = name == "maximum likelihood"
+    assert ("Precision and recall by ω" in page.headings) == is_judged
     assert "Example groups" not in page.headings
     write_markdown(report, tmp_path / "a" / "b")
     check_links(tmp_path / "a" / "b")
     json.dumps(as_json(selector), allow_nan=False)
     assert selector.model_.solver_result_.status in text(selector)
     if name == "tuned":
-        chosen = next(p for p in selector.path_ if p.omega == selector.omega_)
+        recall = selector.training_["tuned"]["recall"]
         assert "In cross-validation on 32 groups" in page.text
-        assert f"{100 * chosen.recall:.0f} % (recall)" in page.text
+        assert f"{100 * recall:.0f} % (recall)" in page.text
 
 
 def test_scores_are_only_promised_where_they_are_known(table):
@@ -425,12 +428,12 @@ def test_names_cannot_break_out(tmp_path):
         validation_fraction=0.25,
     )
     source = as_table(table)
-    every = selector._read_groups(source, selector._required_columns(True, False))
+    every = selector._read_groups(source, selector._required_columns(True))
     groups = list(every)
     shown = tuple(names.values())
     examples = example_groups(every, groups[:2], chooser(selector), shown)
     comparison = evaluate_choosers(
-        groups, {NASTY: chooser(selector), "x<b>": ByMethod("top", 2)}
+        groups, {NASTY: chooser(selector), "x<b>": ByMethod("top", Limit(2))}
     )
     report = Report(selector, NASTY, shown, tuple(examples), comparison, NASTY)
     whole = html_page(report)
@@ -534,7 +537,6 @@ def test_json_is_plain_and_complete(judged):
     assert found["data"]["n_rows"] == 320
     assert found["path"] == record["path"]
     assert sum(part["weight"] for part in found["kernel"]["parts"]) == pytest.approx(1)
-    assert found["omegas"] == [0.25, 1.0, 4.0]
     assert found["columns"]["group"] == "query"
     assert found["training"]["status"] == selector.model_.solver_result_.status
 
@@ -637,7 +639,7 @@ def test_text_needs_no_matplotlib():
 
 
 def test_paths_are_about_rows_and_groups(table):
-    selector = fitted(table, omega=[0.5, 2.0], validation_fraction=0.5)
+    selector = fitted(table, validation_fraction=0.5)
     told = str(selector.path_)
     assert told.splitlines()[1].split()[-1] == "rows"
     assert "item" not in told

@@ -8,12 +8,12 @@ from variegate.metrics import f_score
 from variegate.tables import TableError, TableSelector, make_table
 from variegate.tables import comparison as room
 from variegate.tables.comparison import (
-    SizeLimit,
     learn_rivals,
     rival_choosers,
 )
 from variegate.tables.evaluation import SCORES
 from variegate.tables.fitting import split_groups
+from variegate.tables.limits import Limit
 from variegate.tables.table import MemoryTable
 
 F, SIZE = SCORES.index("f"), SCORES.index("size")
@@ -45,7 +45,7 @@ def selector(train):
 
 def groups_of(selector, table):
     groups = selector._read_groups(
-        MemoryTable(table), selector._required_columns(True, True)
+        MemoryTable(table), selector._required_columns(True, Limit(budget=1.0))
     )
     return list(groups)
 
@@ -58,13 +58,13 @@ def without(table, *names):
 
 
 def test_terms_in_words():
-    assert str(SizeLimit(5)) == "k = 5"
-    assert str(SizeLimit("wanted", 800.0)) == "as many as wanted, budget 800"
-    assert str(SizeLimit(budget=0.5)) == "budget 0.5"
-    assert not SizeLimit()
-    assert SizeLimit(budget=2.0)
-    assert SizeLimit(budget=2.0).with_k(3) == SizeLimit(3, 2.0)
-    assert SizeLimit("wanted").with_k(3) == SizeLimit("wanted")
+    assert str(Limit(5)) == "k = 5"
+    assert str(Limit("wanted", 800.0)) == "as many as wanted, budget 800"
+    assert str(Limit(budget=0.5)) == "budget 0.5"
+    assert not Limit()
+    assert Limit(budget=2.0)
+    assert Limit(budget=2.0).with_k(3) == Limit(3, 2.0)
+    assert Limit("wanted").with_k(3) == Limit("wanted")
 
 
 def test_a_model_by_itself_and_on_terms(selector, new):
@@ -133,10 +133,10 @@ def test_rivals_are_those_of_the_training_table(selector, train, new, budget):
 
 def test_a_budget_is_kept_by_rivals(selector, train, new):
     groups = selector._read_groups(
-        MemoryTable(train), selector._required_columns(True, True)
+        MemoryTable(train), selector._required_columns(True, Limit(budget=1.0))
     )
     rivals = learn_rivals(groups, np.arange(20), budget=900.0, memory=2**30)
-    ways = rival_choosers(rivals, SizeLimit(budget=900.0))
+    ways = rival_choosers(rivals, Limit(budget=900.0))
     for group in groups_of(selector, new):
         for way in ways.values():
             assert group.costs[way(group).order].sum() <= 900.0
@@ -162,9 +162,7 @@ def test_without_training_data_there_are_no_rivals(selector, new):
 
 
 def test_bounded_training(selector, train, monkeypatch):
-    groups = selector._read_groups(
-        MemoryTable(train), selector._required_columns(True, False)
-    )
+    groups = selector._read_groups(MemoryTable(train), selector._required_columns(True))
     every = np.arange(20)
     assert groups.sample(every, 0, 2000, 2**20).tolist() == every.tolist()
     drawn = groups.sample(every, 0, 6, 2**20)
@@ -198,9 +196,7 @@ def test_what_rivals_cannot_learn_from(selector, train, new):
         selector.evaluate(new, train=(train, flags))
     with pytest.raises(TableError, match="cannot learn: y must have one label"):
         selector.evaluate(new, train=(train, flags.reshape(2, -1)))
-    groups = selector._read_groups(
-        MemoryTable(train), selector._required_columns(True, False)
-    )
+    groups = selector._read_groups(MemoryTable(train), selector._required_columns(True))
     with pytest.raises(TableError, match="no groups that baselines could learn from"):
         learn_rivals(groups, np.arange(0), memory=2**30)
 
@@ -212,7 +208,7 @@ def test_empty_groups_of_the_training_table(selector, train, new):
         selector.evaluate(new, train=(train, flags))
     found = selector.evaluate(new, train=(train, flags), empty_groups="drop")
     groups = selector._read_groups(
-        MemoryTable(train), selector._required_columns(False, False), labels=flags
+        MemoryTable(train), selector._required_columns(False), labels=flags
     )
     learned = learn_rivals(groups, np.arange(1, 20), selector.seed_, memory=2**30)
     assert [name for name in found.scores if "+" in name] == [
@@ -228,12 +224,10 @@ def test_rivals_of_a_report_learn_from_what_the_model_did(train):
         group="query", label="chosen", quality=["score", "freshness"], tol=1.0,
         similarity="embedding", omega=1.0, kernel="linear", validation_fraction=0.25,
     ).fit(train)  # fmt: skip
-    groups = selector._read_groups(
-        MemoryTable(train), selector._required_columns(True, False)
-    )
+    groups = selector._read_groups(MemoryTable(train), selector._required_columns(True))
     learned_from, held_out = split_groups(selector, groups.survey)
     rivals = learn_rivals(groups, learned_from, selector.seed_, memory=2**30)
-    ways = rival_choosers(rivals, SizeLimit())
+    ways = rival_choosers(rivals, Limit())
     plain = selector.report(train).comparison
     assert list(plain.scores) == ["learned", *ways]
     for name, way in ways.items():

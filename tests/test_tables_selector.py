@@ -28,7 +28,7 @@ from variegate.tables import (
 from variegate.tables.fitting import split_groups
 from variegate.tables.survey import survey_table
 from variegate.tables.table import MemoryTable
-from variegate.tables.training import OMEGAS
+from variegate.tables.training import TUNING_OMEGAS
 
 COLUMNS = {
     "group": "query",
@@ -50,12 +50,6 @@ def table():
 @pytest.fixture(scope="module")
 def selector(table):
     return TableSelector(**QUICK).fit(table)
-
-
-@pytest.fixture(scope="module")
-def several(table):
-    """A selector for several omegas."""
-    return TableSelector(**QUICK | {"omega": [0.25, 1.0, 4.0]}).fit(table)
 
 
 def replaced(table, name, values):
@@ -124,7 +118,6 @@ def test_attributes(selector, table):
     assert selector.n_features_in_ == table.num_columns
     assert selector.columns_.quality == ("score", "freshness")
     assert list(selector.weights_) == ["score", "freshness"]
-    assert selector.omegas_ == (1.0,)
     assert selector.omega_ == 1.0
     assert selector.lam_ == 4.0
     assert selector.path_ is None
@@ -211,14 +204,14 @@ def test_what_is_given_beside_an_estimator_counts_in_place_of_its_own(table):
     estimator = vg.LargeMarginDPP(
         lam=2.0, l2=0.5, kernel=vg.Linear(), decoder="local", fit_intercept=False
     )
-    selector = TableSelector(**COLUMNS, omega=[0.5, 1.0], estimator=estimator)
+    selector = TableSelector(**COLUMNS, omega=0.5, estimator=estimator)
     model = selector.fit(table).model_
     assert (selector.lam_, model.l2, model.decoder) == (2.0, 0.5, "local")
     assert type(model.kernel_) is vg.Linear
     assert model.intercept_ == 0.0
     # Neither is the estimator fitted, nor does its omega matter.
     assert not hasattr(estimator, "theta_")
-    assert selector.omegas_ == (0.5, 1.0)
+    assert selector.omega_ == 0.5
     other = clone(selector).set_params(lam=1.0, decoder="greedy", kernel="multiple")
     model = other.fit(table).model_
     assert (other.lam_, model.l2, model.decoder) == (1.0, 0.5, "greedy")
@@ -295,8 +288,8 @@ def test_a_bad_estimator_is_refused(table, estimator, message):
         ({"max_iter": 0}, "max_iter must be a whole number of at least 1, got 0"),
         ({"memory": 0.5}, "memory must be a whole number of at least 1"),
         ({"first_passes": -1}, "first_passes must be a whole number of at least 1"),
-        ({"omega": 0.0}, "omega must be one or more positive numbers, got 0.0"),
-        ({"omega": []}, r"omega must be one or more positive numbers, got \[\]"),
+        ({"omega": 0.0}, "omega must be a finite number > 0, got 0.0"),
+        ({"omega": [1.0, 4.0]}, r"omega must be a finite number > 0, got \[1.0, 4.0\]"),
         ({"decoder": "best"}, "best"),
         ({"group": 3}, "group must be the name of a column, got 3"),
         ({"quality": [3]}, "quality must be names of columns"),
@@ -325,9 +318,15 @@ def test_bad_parameters_are_refused_by_fit(table, parameters, message):
         ({"omega": "two"}, "omega must be a finite number > 0, got 'two'"),
         ({"budget": 3.0}, "a budget needs a column of costs: name it with cost"),
         (
-            {"omega": 2.0},
-            "omega=2, but this model was learned for 1 only; learn several",
+            {"omega": 2.0, "k": 3},
+            "k fixes the number of rows, which omega",
         ),
+        ({"at_most": 2}, "1 number in at_most and 0 columns in per: give a number for"),
+        ({"per": "kind"}, "0 numbers in at_most and 1 column in per"),
+        ({"at_most": (1, 2), "per": "kind"}, "2 numbers in at_most and 1 column in"),
+        ({"at_most": 0, "per": "kind"}, "at_most must be a whole number of at least 1"),
+        ({"at_most": 2, "per": "knd"}, r"no column 'knd' \(did you mean 'kind'\?\)"),
+        ({"at_most": 2, "per": "embedding"}, "'embedding' holds list<.*> values, no"),
     ],
 )
 def test_bad_wishes_are_refused(selector, table, arguments, message):
@@ -677,70 +676,38 @@ def test_the_same_seed_the_same_choice(table):
     assert not np.array_equal(first.model_.theta_, other.model_.theta_)
 
 
-def test_omega_between_those_that_were_learned(several, table):
-    sizes = [
-        several.choose(table, omega=w).selected.sum() for w in (0.25, 0.5, 1.0, 4.0)
-    ]
-    assert sizes == sorted(sizes)
-    assert sizes[0] < sizes[-1]
-    same_choices(several.choose(table, omega=1.0), several.choose(table))
-    probability = several.inclusion_probability(table, omega=2.0)
-    assert ((probability > 0.0) & (probability < 1.0)).all()
-
-
-@pytest.mark.parametrize("omega", [0.2, 5.0])
-def test_omega_beyond_those_that_were_learned(several, table, omega):
-    message = f"omega={omega:g}, but this model was learned for 0.25 to 4"
-    with pytest.raises(ValueError, match=message):
-        several.choose(table, omega=omega)
-
-
-def test_omegas_of_maximum_likelihood_are_all_one(table):
-    selector = TableSelector(**QUICK | {"omega": [4.0, 0.5, 2.0], "lam": 0.0}).fit(
-        table
-    )
-    alone = TableSelector(**QUICK | {"omega": 1.0, "lam": 0.0}).fit(table)
-    np.testing.assert_array_equal(selector.predict(table), alone.predict(table))
-    assert len(selector.models_) == len(selector.omegas_)
-
-
-def test_the_default_omegas(table):
-    selector = TableSelector(**QUICK | {"omega": None}).fit(table)
-    assert selector.omegas_ == OMEGAS == tuple(sorted(OMEGAS))
-    assert selector.omega_ == 1.0
-
-
 # Learning -------------------------------------------------------------------------
 
 
 def test_tuning(table):
-    parameters = QUICK | {"omega": [0.5, 1.0, 2.0], "tune": True, "lams": (0.0, 1.0)}
+    parameters = QUICK | {"omega": None, "tune": True, "lams": (0.0, 1.0)}
     selector = TableSelector(**parameters).fit(table)
     assert selector.lam_ in (0.0, 1.0)
-    assert selector.omega_ in selector.omegas_
-    assert selector.path_ is not None
+    assert selector.omega_ in TUNING_OMEGAS
+    assert selector.path_ is None
+    assert set(selector.training_["tuned"]) == {"precision", "recall", "f", "size"}
     assert selector.training_["n_tuned"] == 12
+    fixed = TableSelector(**parameters | {"omega": 3.0}).fit(table)
+    assert fixed.omega_ == 3.0
     assert selector.predict(table).any()
 
 
 def test_a_target(table):
     parameters = QUICK | {"omega": None, "lams": (4.0,)}
     selector = TableSelector(**parameters, target_recall=0.5).fit(table)
-    assert selector.path_.target == ("recall", 0.5)
-    assert selector.omega_ in selector.omegas_
-    assert selector.path_.chosen == selector.omega_
-    (point,) = [p for p in selector.path_ if p.omega == selector.omega_]
-    assert point.recall == pytest.approx(0.5, abs=0.1)
+    assert selector.training_["tuned"]["recall"] == pytest.approx(0.5, abs=0.1)
+    judged = clone(selector).set_params(validation_fraction=0.25).fit(table)
+    assert judged.path_.target == ("recall", 0.5)
+    assert judged.path_.chosen == judged.omega_
     higher = TableSelector(**parameters, target_recall=0.6).fit(table)
     assert higher.omega_ > selector.omega_
 
 
 def test_held_out_groups_are_not_learned_from(table):
-    parameters = QUICK | {"omega": [0.5, 1.0]}
+    parameters = QUICK | {"omega": 0.5}
     selector = TableSelector(**parameters, validation_fraction=0.25).fit(table)
     record = selector.training_
     assert (record["n_learned_from"], record["n_held_out"]) == (9, 3)
-    assert [point.omega for point in selector.path_] == [0.5, 1.0]
     assert set(record["validation"]) == {"precision", "recall", "f", "size"}
     # Whichever three groups were held out: what they hold makes no difference.
     flags = flags_of(table).reshape(12, 7)
@@ -761,7 +728,7 @@ def test_two_groups_of_which_one_is_held_out(table):
     selector = TableSelector(**QUICK, validation_fraction=0.5).fit(two)
     assert selector.training_["n_held_out"] == 1
     json.dumps(selector.training_, allow_nan=False)
-    assert len(str(selector.path_).splitlines()) == 3
+    assert len(str(selector.path_).splitlines()) == 7
     low_to_high = selector.training_["validation"]["f"]
     assert low_to_high[0] == low_to_high[1] == low_to_high[2]
 
@@ -778,16 +745,15 @@ def test_a_split_that_leaves_nothing(table, fraction):
     [
         {"validation_fraction": 0.25},
         {"omega": None},
-        {"omega": [0.5, 1.0], "tune": True, "lams": (0.0, 1.0)},
+        {"omega": None, "tune": True, "lams": (0.0, 1.0)},
     ],
 )
 def test_what_is_learned_does_not_depend_on_memory(table, parameters):
     held = TableSelector(**QUICK | parameters).fit(table)
     small = TableSelector(**QUICK | parameters, memory=1).fit(table)
-    assert small.omegas_ == held.omegas_
-    for one, other in zip(small.models_, held.models_, strict=True):
-        assert one.theta_.tobytes() == other.theta_.tobytes()
-        assert one.intercept_ == other.intercept_
+    assert small.omega_ == held.omega_
+    assert small.model_.theta_.tobytes() == held.model_.theta_.tobytes()
+    assert small.model_.intercept_ == held.model_.intercept_
     assert small.training_ == held.training_
 
 
@@ -925,8 +891,8 @@ def with_holes(table):
 SAVED = {
     "plain": {},
     "multiple": {"kernel": "multiple"},
-    "several omegas": {"omega": [0.5, 2.0]},
-    "tuned": {"tune": True, "omega": [0.5, 1.0], "lams": (0.0, 1.0)},
+    "another omega": {"omega": 2.0},
+    "tuned": {"tune": True, "omega": None, "lams": (0.0, 1.0)},
     "target": {"target_recall": 0.5, "omega": None, "lams": (4.0,)},
     "held out": {"validation_fraction": 0.25},
     "held out one": {"validation_fraction": 0.08},
@@ -940,7 +906,7 @@ SAVED = {
     "mbr object": {"decoder": vg.decoding.MBR(n_samples=50)},
     "mbr": {"decoder": "mbr"},
     "kernel object": {"kernel": vg.Gaussian(bandwidth=1.0)},
-    "numpy settings": {"omega": np.array([0.5, 1.0]), "lam": np.float64(2.0)},
+    "numpy settings": {"omega": np.float32(0.5), "lam": np.float64(2.0)},
     "generator": {"random_state": np.random.default_rng(0)},
     "first passes": {"first_passes": 1},
     "all numbers": {"quality": None},
@@ -1045,7 +1011,7 @@ def test_evaluation(selector, table):
     [
         ({"methods": ["best"]}, "unknown method 'best'; there are dpp"),
         ({"methods": ["top"], "k": 0}, "k must be a whole number of at least 1"),
-        ({"omega": 2.0}, "learned for 1 only"),
+        ({"omega": -2.0}, "omega must be a finite number > 0, got -2.0"),
         ({"relevance": "scores"}, "no column 'scores'"),
         ({"empty_groups": "skip"}, "unknown empty_groups 'skip'"),
         ({"k": "all"}, "k must be a whole number of at least 1, got 'all'"),
@@ -1110,7 +1076,6 @@ def test_a_loaded_selector_chooses_the_same(table, tmp_path, name):
         same_choices(loaded.choose(training), selector.choose(training))
         assert loaded.score(training) == selector.score(training)
     assert loaded.columns_ == selector.columns_
-    assert loaded.omegas_ == selector.omegas_
     assert (loaded.omega_, loaded.lam_) == (selector.omega_, selector.lam_)
     assert loaded.weights_ == selector.weights_
     assert loaded.feature_names_in_.tolist() == selector.feature_names_in_.tolist()
@@ -1125,19 +1090,18 @@ def test_a_loaded_selector_chooses_the_same(table, tmp_path, name):
     clone(loaded).fit(training)
 
 
-def test_other_omegas_after_loading(several, table, tmp_path):
-    several.save(tmp_path / "a.json")
+def test_another_omega_after_loading(selector, table, tmp_path):
+    selector.save(tmp_path / "a.json")
     loaded = vg.load(tmp_path / "a.json")
-    same_choices(loaded.choose(table, omega=2.5), several.choose(table, omega=2.5))
-    with pytest.raises(ValueError, match=r"learned for 0\.25 to 4"):
-        loaded.choose(table, omega=8.0)
+    same_choices(loaded.choose(table, omega=2.5), selector.choose(table, omega=2.5))
 
 
 DAMAGES = {
     "no encoding": lambda d: d.pop("encoding"),
     "no columns": lambda d: d.pop("columns"),
     "no table": lambda d: d.pop("table"),
-    "no omega": lambda d: d["policy"].pop("omega"),
+    "no k": lambda d: d["policy"].pop("k"),
+    "two models": lambda d: d["models"].append(d["models"][0] | {"omega": 2.0}),
     "no models": lambda d: d.pop("models"),
     "no settings": lambda d: d.pop("settings"),
     "a list of columns": lambda d: d.update(columns=["query"]),
@@ -1236,14 +1200,9 @@ def test_the_groups_held_out_are_remembered(table, tmp_path):
 
 
 def test_stopping_early_is_said(table):
-    hasty = QUICK | {"max_iter": 1, "tol": 1e-9, "omega": (1.0, 4.0)}
-    with pytest.warns(ConvergenceWarning) as warned:
+    hasty = QUICK | {"max_iter": 1, "tol": 1e-9}
+    with pytest.warns(ConvergenceWarning, match="^stopped at max_iter=1 iter"):
         TableSelector(**hasty).fit(table)
-    said = [str(warning.message) for warning in warned]
-    assert [text.split(" at ")[0] for text in said] == [
-        "for omega 1, learning stopped",
-        "for omega 4, learning stopped",
-    ]
 
 
 def test_the_score_leaves_out_what_learning_leaves_out(table):

@@ -47,7 +47,7 @@ def test_it_fits_selects_and_evaluates(selector):
     assert selector.score(NEW) == pytest.approx(found.intervals()["model"]["f"].mean)
     assert selector.training_["n_held_out"] == 8
     assert selector.training_["history"]["iteration"][0] == 0
-    assert selector.omegas_ == (1.0,)
+    assert selector.omega_ == 1.0
     assert "KindsSimilarity" in selector._repr_html_()
 
 
@@ -117,7 +117,6 @@ def test_progress_and_callback(device):
         ({"max_iter": 3}, "max_iter is a setting of LargeMarginDPP"),
         ({"tune": True}, "tune, target_precision and target_recall are for a LargeMar"),
         ({"target_recall": 0.9}, "tune, target_precision and target_recall"),
-        ({"omega": [1.0, 2.0]}, r"a NeuralDPP learns for one omega, got \[1.0, 2.0\]"),
         ({"lam": -1.0}, "lam must be a finite number"),
     ],
 )

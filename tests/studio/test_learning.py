@@ -18,7 +18,6 @@ from variegate.studio.choices import untrained_choice
 from variegate.studio.group_learner import GroupLearner
 from variegate.studio.judging import N_FOLDS, Judge, is_on_curve
 from variegate.studio.kernel_candidates import (
-    OMEGAS,
     Comparison,
     InitializedKinds,
     candidates_for,
@@ -29,6 +28,7 @@ from variegate.studio.kernel_candidates import (
     over_omega,
 )
 from variegate.studio.teacher import Teacher
+from variegate.tuning.family import ODDS_OMEGAS
 
 KERNELS = {"4 kinds": vg.Kinds(4), "Gaussians": vg.MultipleKernel()}
 
@@ -112,8 +112,8 @@ def test_a_group_from_which_nothing_was_picked_is_learned_from(made, candidates)
 
 def test_a_family_goes_from_end_to_end(made, candidates):
     family = over_omega(fit_model(candidates["4 kinds"], made[:4]))
-    assert family.omegas == OMEGAS
-    assert [model.omega for model in family.models] == list(OMEGAS)
+    assert family.omegas == ODDS_OMEGAS
+    assert [model.omega for model in family.models] == list(ODDS_OMEGAS)
 
 
 # Held-out groups ---------------------------------------------------------------------

@@ -15,6 +15,7 @@ from variegate.material.base import MaterialError
 from variegate.material.opening import open_material
 from variegate.material.pictures import PICTURE_NAMES, describe_picture
 from variegate.tables import TableSelector, make_table
+from variegate.tuning.family import ODDS_OMEGAS
 
 COLUMNS = {
     "group": "query",
@@ -52,7 +53,7 @@ def test_a_table_has_the_features_of_a_selector(tables, table):
     material = open_material(tables, columns=COLUMNS)
     selector = TableSelector(**COLUMNS, kernel="linear", omega=1.0, missing="mean")
     selector.fit(table)
-    columns = selector._required_columns(False, False)
+    columns = selector._required_columns(False)
     groups = list(selector._read_groups(vg_table(table), columns))
     assert material.kind == "table"
     assert material.nouns == ("row", "rows")
@@ -207,15 +208,17 @@ def test_the_fingerprint_is_of_the_data(table, tables, tmp_path):
 
 
 def test_a_model_proposes_before_the_first_pick(tables, table, tmp_path):
-    selector = TableSelector(**COLUMNS, kernel="linear", omega=[0.5, 2.0]).fit(table)
+    selector = TableSelector(**COLUMNS, kernel="linear", omega=1.0).fit(table)
     selector.save(tmp_path / "model.json")
     material = open_material(tables, model=vg.load(tmp_path / "model.json"))
-    assert material.prior.omegas == (0.5, 2.0)
+    assert material.prior.omegas == ODDS_OMEGAS
     from variegate.studio.proposals import Proposer
 
-    chosen = Proposer(material).propose(0, 2.0).chosen
-    expected = selector.models_[1].predict([material.ground_set(0)])[0]
-    assert chosen.tolist() == expected.tolist()
+    first = np.arange(table.num_rows) < len(material.ground_set(0))
+    for omega in (0.25, 1.0, 4.0):  # as the model chooses by itself
+        chosen = Proposer(material).propose(0, omega).chosen
+        expected = selector.choose(table, omega=omega).selected
+        assert chosen.tolist() == np.flatnonzero(expected & first).tolist()
 
 
 def test_a_model_for_other_data_is_refused(tables, table, tmp_path):

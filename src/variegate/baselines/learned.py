@@ -96,15 +96,20 @@ class Ordering:
         """
         if k == 0:
             return np.zeros(0, dtype=np.intp)
+        limits: dict[str, Any] = {}
+        if limit is not None and limit.budget is not None:
+            limits = {"budget": limit.budget, "costs": limit.costs}
+        if limit is not None and (at_most := limit.at_most) is not None:
+            numbers = at_most.room[at_most.labels[:, 0]].tolist()
+            limits |= {"at_most": numbers, "per": list(at_most.labels)}
         return select(
             embeddings,
             relevance,
             len(embeddings) if k is None else k,
             self.method,
             diversity=self.diversity,
-            budget=None if limit is None else limit.budget,
-            costs=None if limit is None else limit.costs,
             random_state=self.seed,
+            **limits,
         )
 
 

@@ -77,6 +77,7 @@ def _parse_k(value: str) -> int | str:
     "1.", options.Parsed("count", _parse_k),
 )  # fmt: skip
 @options.BUDGET
+@options.LIMITS
 @options.role_option("cost", _OF_THE_FIRST)
 @options.DIVERSITY
 @option(

@@ -42,7 +42,11 @@ def _parse_target(text: str) -> dict[str, float]:
 @option(
     "--lam L", f"{options.LAM_HELP}  [default: {LAM:g}]", options.NumberType(min=0.0)
 )
-@options.omega_option("row", "select", "  [default: 1/16, 1/4, 1, 4, 16]")
+@option(
+    "--omega W", "Cost of a missed row relative to a wrong one while learning; select "
+    "takes any other, too.  [default: 1, or a better one on held-out groups]",
+    options.POSITIVE,
+)  # fmt: skip
 @option("--tune", "Choose lambda and omega for the best F-score by cross-validation.")
 @option(
     "--target SCORE=SHARE", "Choose lambda and omega to reach this precision or recall "

@@ -45,9 +45,8 @@ if TYPE_CHECKING:
     options.COUNT,
 )  # fmt: skip
 @options.BUDGET
+@options.LIMITS
 @options.OMEGA
-@options.AT_MOST
-@options.PER
 @options.DIVERSITY
 @option("--all", 'Write all rows, with a column "selected".', name="keep_all")
 @option(
@@ -74,8 +73,6 @@ def select(
     roles: dict[str, Any],
     cluster: Cluster,
     html: Path | None,
-    at_most: int | None,
-    per: str | None,
     force: bool,
     as_json: bool,
     **given: Any,
@@ -108,8 +105,11 @@ def select(
     else:
         loaded = options.load_model(model)
         if is_for_items(loaded):
-            how = {"k": given["k"], "omega": given["omega"]}
-            limits = {**how, "at_most": at_most, "per": per}
+            limits = {name: given[name] for name in ("k", "omega")}
+            for name in ("at_most", "per"):
+                if len(given[name]) > 1:
+                    raise click.UsageError("several limits are for tables: give one")
+                limits[name] = next(iter(given[name]), None)
             return choose_items(table, loaded, out, html, force, as_json, **limits)
         refuse_other_data(table, loaded)
         choose = _model_selector(model, loaded, roles, given)

@@ -95,6 +95,21 @@ class Constraint:
         """Return the largest total cost that counts as within the budget."""
         return np.inf if self.budget is None else self.budget * (1.0 + _BUDGET_ROUNDING)
 
+    def largest_size(self) -> int:
+        """Return the largest number of items that may be chosen, whatever ``k``."""
+        if self.at_most is None:
+            return int(self.affords(np.cumsum(np.sort(self.costs))).sum())
+        fewest, most = 0, self.at_most.largest_size()
+        middle = most  # which is nearly always right
+        while fewest < most:
+            cheapest = self.at_most.cheapest(self.costs, middle)
+            if cheapest is not None and self.affords(self.costs[cheapest].sum()):
+                fewest = middle
+            else:
+                most = middle - 1
+            middle = (fewest + most + 1) // 2
+        return fewest
+
     def leaves_room(self, chosen: list[int]) -> BoolArray:
         """Return which items can be added so that the rest of ``k`` still fits.
 

@@ -90,8 +90,7 @@ def _choose_by_score(
     """Choose with the score as quality and embeddings as similarity."""
     if omega is not None:
         raise ValueError(
-            "this model was learned for one omega: learn a TableSelector to choose "
-            "among several"
+            "omega is for models of tables: leave it out, or learn a TableSelector"
         )
     scores, costs = np.array(_values("score", candidates)), candidates.tokens
     ground_set = GroundSet(scores[:, None], candidates.embeddings, costs=costs)

@@ -17,6 +17,7 @@ from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
 from variegate.material.base import Material, most_items
 from variegate.material.opening import open_material
+from variegate.tuning.family import multiply_odds
 
 #: Items of a larger group that are candidates: those of the highest quality.
 _MOST_CANDIDATES = 2000
@@ -82,8 +83,10 @@ def select_items(
     """
     material = open_material(path, model=model, page=0, progress=progress)
     material.limit(at_most, per)
-    family = model.family_
-    by_model = family.at(family.resolve(omega))
+    if model._type == "picture-selector":  # one model
+        by_model = multiply_odds(model.model_, 1.0 if omega is None else omega)
+    else:
+        by_model = model.family_.at(model.family_.resolve(omega))
     chosen, probability = {}, []
     with threadpool_limits(1, user_api="blas"):
         for group in range(len(material.sizes)):

@@ -72,7 +72,7 @@ class TableMaterial(Material):
         self._source, self._table = source, source.table
         rows = MemoryTable(self._table)
         self.columns = resolve_columns(rows, source.columns)
-        self.prior = None if prior is None else prior.family_
+        self.prior = None if prior is None else OmegaFamily.by_odds(prior.model_)
         found = survey_table(rows, replace(self.columns, label=None, relevance=None))
         self._encoding = learn_encoding(found) if prior is None else prior.encoding_
         self.kernels = _kernels(self._encoding)
@@ -145,23 +145,23 @@ class TableMaterial(Material):
     def model(
         self, family: OmegaFamily, picks: Picks, path: Sequence[PathPoint]
     ) -> TableSelector:
-        """Return a selector, as if it had learned these models from the picks."""
-        table, first = self.picks_table(picks), family.models[0]
-        roles = self._roles() | {"omega": family.omegas, "lam": first.lam}
+        """Return a selector, as if it had learned the model at 1 from the picks."""
+        table, model = self.picks_table(picks), family.at(1.0)
+        roles = self._roles() | {"omega": 1.0, "lam": model.lam}
         of_pictures = bool(self._source.computed)
         selector = (PictureSelector if of_pictures else TableSelector)(
-            **roles, l2=first.l2, empty_groups="keep"
+            **roles, l2=model.l2, empty_groups="keep"
         )
         found = survey_table(
             MemoryTable(table), replace(self.columns, label=self.label, relevance=None)
         )
         all_groups = np.arange(len(found))
-        learned = Learned(Policy(family, 1.0))
-        scores = OmegaPath(first.lam, tuple(path), 1.0, nouns=NOUNS) if path else None
+        learned = Learned(Policy(model))
+        scores = OmegaPath(model.lam, tuple(path), 1.0, nouns=NOUNS) if path else None
         group = None if self._source.pages else self.columns.group
         selector.columns_ = replace(self.columns, group=group, label=self.label)
         selector.encoding_, selector.seed_ = self._encoding, 0
-        selector.policy_, selector.family_ = learned.policy, family
+        selector.policy_, selector.family_ = learned.policy, learned.policy.family
         selector.path_ = scores
         selector._set_names(table.schema.names)
         selector.training_ = training_record(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import takewhile
 from threading import Lock
 from typing import Any
@@ -12,8 +12,9 @@ import numpy as np
 from variegate._typing import IntArray
 from variegate.baselines import select
 from variegate.baselines.learned import embeddings_of
-from variegate.decoding.at_most import AtMost
-from variegate.decoding.residuals import TIE, Residuals
+from variegate.decoding import Constraint
+from variegate.decoding.odds import greedy_steps
+from variegate.decoding.residuals import Residuals
 from variegate.ensemble import LEnsemble
 from variegate.ground_set import GroundSet
 from variegate.material.base import most_items
@@ -55,8 +56,8 @@ class GreedyOrder:
     """
 
     def __init__(self, ensemble: LEnsemble, **limits: Any) -> None:
-        within = AtMost.of(len(ensemble), **limits) if limits else None
-        self._steps = _greedy_steps(ensemble, within)
+        within = Constraint.of(len(ensemble), None, None, None, **limits)
+        self._steps = greedy_steps(Residuals(ensemble.representation), within, [])
         self._taken: list[tuple[float, int]] = []
         self._lock = Lock()
 
@@ -75,16 +76,3 @@ class GreedyOrder:
             # Gains only fall, but for rounding.
             steps = takewhile(lambda step: step[0] > least, self._taken)
             return np.sort(np.array([item for _, item in steps], dtype=np.intp))
-
-
-def _greedy_steps(
-    ensemble: LEnsemble, within: AtMost | None
-) -> Iterator[tuple[float, int]]:
-    """Yield the gain and the number of each item that greedy decoding takes."""
-    state = Residuals(ensemble.representation)
-    while (best := (gain := state.gain()).max(initial=-np.inf)) > -np.inf:
-        item = int(np.argmax(gain >= best - TIE))
-        if state.add_if_possible(item):
-            yield float(gain[item]), item
-            if within is not None:
-                state.available &= within.open(state.chosen)

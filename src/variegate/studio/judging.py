@@ -25,7 +25,8 @@ from variegate._typing import IntArray
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
 from variegate.studio.choices import untrained_choice, usual_size
-from variegate.studio.kernel_candidates import OMEGAS, Example, fit_model, over_omega
+from variegate.studio.kernel_candidates import Example, fit_model, over_omega
+from variegate.tuning.family import ODDS_OMEGAS
 from variegate.tuning.folds import Trial
 from variegate.tuning.held_out import scores_of
 from variegate.tuning.path import PathPoint
@@ -38,7 +39,9 @@ _MOST_JUDGED = 100
 _MOST_ITEMS = 20_000
 
 #: Omegas of the path.
-_PATH: tuple[float, ...] = tuple(np.geomspace(OMEGAS[0], OMEGAS[-1], 13).tolist())
+_PATH: tuple[float, ...] = tuple(
+    np.geomspace(ODDS_OMEGAS[0], ODDS_OMEGAS[-1], 13).tolist()
+)
 
 #: Called between steps; raises to give up.
 Check = Callable[[], None]

@@ -43,9 +43,6 @@ from variegate.tuning.kernel_search import KernelSearch
 #: A group, and the items that were picked from it.
 Example = tuple[GroundSet, IntArray]
 
-#: The ends of the knob, and its middle.
-OMEGAS = (1 / 64, 1.0, 64.0)
-
 #: A penalty that is strong enough for a single group; iterations and a tolerance for
 #: fits that start where the last one ended.
 _ESTIMATOR = LargeMarginDPP(lam=4.0, l2=1e-2, decoder="greedy", max_iter=60, tol=1e-2)
@@ -85,11 +82,9 @@ def candidates_for(
 
 def over_omega(model: LargeMarginDPP) -> OmegaFamily:
     """Return a model at every omega of the knob."""
-    models = [copy.copy(model).set_params(omega=omega) for omega in OMEGAS]
-    for other in models:
-        other.intercept_ = model.intercept_ + 0.5 * float(np.log(other.omega))
-        other.kernel_ = other.kernel = _plain(model.kernel_)
-    return OmegaFamily(OMEGAS, tuple(models))
+    model = copy.copy(model)
+    model.kernel_ = model.kernel = _plain(model.kernel_)
+    return OmegaFamily.by_odds(model)
 
 
 def _plain(kernel: Kernel) -> Kernel:

@@ -31,7 +31,7 @@ from variegate.studio.choices import (
     usual_size,
 )
 from variegate.studio.group_learner import LearningResult
-from variegate.studio.kernel_candidates import OMEGAS
+from variegate.tuning.family import ODDS_OMEGAS
 
 #: Cached at most: choices, groups at an omega, groups whose order is known, and the
 #: cells of all matrices of either together.
@@ -93,7 +93,7 @@ class Proposer:
 
     def omegas(self) -> tuple[float, float]:
         """Return the smallest and the largest omega."""
-        known = OMEGAS if self._family is None else self._family.omegas
+        known = ODDS_OMEGAS if self._family is None else self._family.omegas
         return known[0], known[-1]
 
     def choose(self, group: int, omega: float = 1.0) -> IntArray:

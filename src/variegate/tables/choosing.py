@@ -15,19 +15,21 @@ from threadpoolctl import threadpool_limits
 
 from variegate._progress import Progress, ignore
 from variegate._typing import BoolArray, FloatArray, IntArray
-from variegate.application.base import best_by_quality
 from variegate.baselines.learned import Ordering
 from variegate.decoding import Constraint
+from variegate.decoding.odds import scale_odds
 from variegate.decoding.residuals import rank_members
-from variegate.ground_set import GroundSet, GroundSetError
+from variegate.ground_set import GroundSetError
 from variegate.partitions.engine import map_in_threads
 from variegate.selection import Selection
 from variegate.tables.encoded import Group
 from variegate.tables.errors import TableError
 from variegate.tables.groups import Groups, reword_for_rows
+from variegate.tables.limits import NO_LIMIT, Limit
 
 if TYPE_CHECKING:
     from variegate.decoding import Decoder
+    from variegate.ensemble import LEnsemble
     from variegate.estimator import LargeMarginDPP
 
 #: Rows of a larger group that are candidates: those of the highest quality.
@@ -42,70 +44,96 @@ class Choice(NamedTuple):
     Of a model, ``probability`` has that of each row to be chosen, NaN for rows of a
     large group that are not candidates, and ``ending`` says how the search ended:
     ``stop_reason``, ``gap`` and ``is_optimal`` of a :class:`variegate.Selection`.
+    ``is_short`` tells whether ``at_most`` allows fewer rows than were asked for.
     """
 
     order: IntArray
     probability: FloatArray | None = None
     ending: dict[str, Any] | None = None
+    is_short: bool = False
 
 
-#: Chooses from a group; a second argument overrides its number of rows.
-Chooser: TypeAlias = Callable[..., Choice]
+#: Chooses from a group.
+Chooser: TypeAlias = Callable[[Group], Choice]
 
 
 @dataclass(frozen=True, eq=False)
 class ByModel:
-    """Choose by a learned model.
+    """Choose by a learned model: its decoder, or a method that goes by its quality.
 
-    Rows are ranked by what each adds to those before it: first the one of the highest
-    quality, next the one that raises the determinant most, and so on.  Of a group with
-    no more than ``k`` rows all are chosen.  The seed is the same for every group, so
-    that a choice does not depend on other groups.
+    Rows chosen by a decoder are ranked by what each adds to those before it: first the
+    one of the highest quality, next the one that raises the determinant most, and so
+    on.  Of a group with no more than ``k`` rows all are chosen, and of one whose limits
+    allow fewer, as many as they allow.  The seed is the same for every group, so that a
+    choice does not depend on other groups.
     """
 
     model: LargeMarginDPP
-    decoder: Decoder
-    k: int | None = None
-    budget: float | None = None
+    how: Decoder | Ordering
+    limit: Limit = NO_LIMIT
     seed: int = 0
+    #: By how much the odds of all rows are multiplied, after ``how`` has chosen.
+    odds: float = 1.0
 
-    def __call__(self, group: Group, k: int | None = None) -> Choice:
+    def __call__(self, group: Group) -> Choice:
         """Choose from one group."""
-        k = self.k if k is None else k
+        rows = self._candidates(group)
+        constraint = self.limit.constraint(group, rows)
+        ground_set = group.take(rows)
+        ensemble = self.model.ensemble(ground_set)
+        order, ending, is_short = self._choose(ensemble, group, rows, constraint)
+        if self.odds != 1.0:
+            order = scale_odds(ensemble, order, self.odds, constraint)
+        probability = np.full(len(group), np.nan)
+        probability[rows] = ensemble.marginals()
+        return Choice(rows[order], probability, ending, is_short)
+
+    def _candidates(self, group: Group) -> IntArray:
+        """Return all rows of a group; of a large one those of the highest quality.
+
+        Half of them meet ``at_most`` together, so that enough can be chosen.
+        """
         if len(group) <= MAX_CANDIDATES:
-            return self._choose(group.ground_set, k)
+            return np.arange(len(group))
+        k = self.limit.size(group)
         if k is not None and k > MAX_CANDIDATES:
             raise TableError(
                 f"a model chooses at most {MAX_CANDIDATES:,} rows of a group as large "
                 f"as this ({len(group):,} rows), not {k:,}: choose by a method"
             )
-        allowed = None
-        if self.budget is not None and group.costs is not None:
-            allowed = Constraint(None, self.budget, group.costs).affords(group.costs)
-        candidates = best_by_quality(self.model, group.quality, MAX_CANDIDATES, allowed)
-        order, inner, ending = self._choose(group.take(candidates), k)
-        probability = np.full(len(group), np.nan)
-        probability[candidates] = inner
-        return Choice(candidates[order], probability, ending)
+        constraint = self.limit.constraint(group)
+        u = self.model.log_quality(group.quality)
+        u = np.where(constraint.affords(constraint.costs), u, -np.inf)
+        order = np.argsort(-u, kind="stable")
+        if constraint.at_most is not None:
+            first = constraint.at_most.first(order, MAX_CANDIDATES // 2)
+            order = np.concatenate([first, order[~np.isin(order, first)]])
+        return np.sort(order[:MAX_CANDIDATES])
 
-    def _choose(self, ground_set: GroundSet, k: int | None) -> Choice:
-        """Decode one ground set; return its items, best first, and all marginals."""
-        ensemble = self.model.ensemble(ground_set)
-        k = None if k is None else min(k, len(ground_set))
-        limit = budget_constraint(self.budget, ground_set.costs)
-        costs = None
-        if limit is not None:
-            costs = limit.costs
-            n_affordable = int(limit.affords(np.cumsum(np.sort(costs))).sum())
-            k = None if k is None else min(k, n_affordable)
-            if n_affordable == 0:
-                nothing = np.zeros(0, dtype=np.intp)
-                best = ensemble.log_prob(nothing)
-                chosen = Selection(nothing, best, "no row can be paid for", best)
-                return Choice(nothing, ensemble.marginals(), chosen.ending())
-        chosen = ensemble.decode(self.decoder, k, self.budget, costs, self.seed)
-        order = rank_members(ensemble, chosen.indices)
-        return Choice(order, ensemble.marginals(), chosen.ending())
+    def _choose(
+        self, ensemble: LEnsemble, group: Group, rows: IntArray, constraint: Constraint
+    ) -> tuple[IntArray, dict[str, Any], bool]:
+        """Choose from candidates at odds of one, best first; say how that ended."""
+        most = constraint.largest_size()
+        k, is_short = _within(self.limit.size(group), most, constraint)
+        if most == 0:
+            nothing = np.zeros(0, dtype=np.intp)
+            best = ensemble.log_prob(nothing)
+            chosen = Selection(nothing, best, "no row can be paid for", best)
+            return nothing, chosen.ending(), False
+        if isinstance(self.how, Ordering):
+            relevance = self.model.log_quality(group.quality[rows])
+            order = self.how(group.embeddings()[rows], relevance, k, constraint)
+            reason = f"rows of learned relevance, chosen by {self.how.method}"
+            ending = dict[str, Any](stop_reason=reason, gap=None, is_optimal=False)
+        else:
+            limited = replace(constraint, k=k)
+            chosen = self.how(ensemble, limited, np.random.default_rng(self.seed))
+            order = rank_members(ensemble, chosen.indices)
+            ending = chosen.ending()
+        if is_short:
+            ending["stop_reason"] = f"the limits allow no more than {most} rows"
+        return order, ending, is_short
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,47 +141,39 @@ class ByMethod:
     """Choose by a method of :func:`variegate.select`.
 
     With a budget, rows are taken in the order of the method while they fit.  The
-    relevance is that of the group, or a function of its quality features.  A ``model``,
-    whose quality that is, adds its probabilities to the choice.
+    relevance is that of the group, or a function of its quality features.
     """
 
     method: str
-    k: int | None = None
-    budget: float | None = None
+    limit: Limit = NO_LIMIT
     diversity: float = 0.5
     seed: int = 0
     relevance: Callable[[FloatArray], FloatArray] | None = None
-    model: LargeMarginDPP | None = None
 
-    def __call__(self, group: Group, k: int | None = None) -> Choice:
+    def __call__(self, group: Group) -> Choice:
         """Choose from one group."""
         order = Ordering(self.method, self.diversity, self.seed)
         relevance = group.relevance
         if self.relevance is not None:
             relevance = self.relevance(group.quality)
-        limit = budget_constraint(self.budget, group.costs)
-        k = self.k if k is None else k
-        rows = order(group.embeddings(), relevance, k, limit)
-        if self.model is None:
-            return Choice(rows)
-        candidates = best_by_quality(self.model, group.quality, MAX_CANDIDATES)
-        probability = np.full(len(group), np.nan)
-        ensemble = self.model.ensemble(group.take(candidates))
-        probability[candidates] = ensemble.marginals()
-        reason = f"rows of learned relevance, chosen by {self.method}"
-        ending = {"stop_reason": reason, "gap": None, "is_optimal": False}
-        return Choice(rows, probability, ending)
+        constraint = self.limit.constraint(group)
+        most = constraint.largest_size()
+        k, is_short = _within(self.limit.size(group), most, constraint)
+        rows = order(group.embeddings(), relevance, k, constraint)
+        return Choice(rows, is_short=is_short)
 
 
-def budget_constraint(
-    budget: float | None, costs: FloatArray | None
-) -> Constraint | None:
-    """Return the limit on costs, if there is a budget."""
-    if budget is None:
-        return None
-    if costs is None:
-        raise TableError("a budget needs a column of costs")
-    return Constraint(None, budget, costs)
+def _within(
+    k: int | None, most: int, constraint: Constraint
+) -> tuple[int | None, bool]:
+    """Return ``k``, or ``most`` if that is less, and whether ``at_most`` made it less.
+
+    None stands for as many as the chooser likes.
+    """
+    if k is None:
+        return None, False
+    is_short = constraint.at_most is not None and most < min(k, len(constraint.costs))
+    return min(k, most), is_short
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,6 +195,8 @@ class Choices:
         and whether the selection ``is_optimal``.  Empty for methods that learn nothing.
     unknown_levels : dict
         By column, how many rows have a category that was not there in training.
+    n_short : int
+        Groups where ``at_most`` allows fewer rows than were asked for.
     """
 
     selected: BoolArray
@@ -183,6 +205,7 @@ class Choices:
     groups: list[Any] = field(default_factory=list)
     endings: list[dict[str, Any]] = field(default_factory=list)
     unknown_levels: Mapping[str, int] = field(default_factory=dict)
+    n_short: int = 0
 
     def slice_rows(self, first: int, end: int) -> Choices:
         """Return the arrays of rows ``first`` to ``end``, without names of groups."""
@@ -212,6 +235,7 @@ def collect_choices(
     names: list[Any] = []
     endings: list[dict[str, Any]] = []
     unknown: Counter[str] = Counter()
+    n_short = 0
     for group, choice in chain.from_iterable(parts):
         rows = group.rows - first_row
         rank[rows[choice.order]] = np.arange(1, len(choice.order) + 1)
@@ -222,7 +246,9 @@ def collect_choices(
             endings.append(choice.ending)
         names.append(group.name)
         unknown.update(group.unknown)
-    return Choices(rank > 0, rank, probability, names, endings, dict(unknown))
+        n_short += choice.is_short
+    unknown_levels = dict(unknown)
+    return Choices(rank > 0, rank, probability, names, endings, unknown_levels, n_short)
 
 
 def choose_in_partition(
@@ -231,7 +257,7 @@ def choose_in_partition(
     """Choose from the groups of a partition; return them without their features."""
     nothing = np.zeros((0, 0))
     return [
-        (replace(group, quality=nothing, blocks={}), choice)
+        (replace(group, quality=nothing, blocks={}, per=()), choice)
         for group, choice in map_groups(chooser, groups, n_jobs)
     ]
 

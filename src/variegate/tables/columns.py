@@ -25,7 +25,7 @@ _LISTS = ("quality", "categorical", "similarity")
 _MADE = ("vectors", "ages")
 
 #: Roles that are no part of a model or of a file of roles.
-_OF_EVALUATION = ("subtopics",)
+_OF_A_CALL = ("subtopics", "per")
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,9 @@ class Columns:
         quality or similarity asks for one.
     subtopics : str, optional
         Subtopics of rows, to evaluate by; not part of a model.
+    per : tuple of str
+        Columns of which at most some rows with the same value are chosen; not part of a
+        model.
     ages : dict from str to str
         Columns of dates whose ages are features, and the newest date in training;
         ``age:published`` among quality or similarity asks for one.
@@ -61,6 +64,7 @@ class Columns:
     vectors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     ages: Mapping[str, str] = field(default_factory=dict)
     subtopics: str | None = None
+    per: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_choice("treatment of missing values", self.missing, MISSING)
@@ -100,7 +104,7 @@ class Columns:
         known = [
             field.name
             for field in fields(cls)
-            if field.name not in (*_MADE, *_OF_EVALUATION)
+            if field.name not in (*_MADE, *_OF_A_CALL)
         ]
         for name in document:
             if name not in known:
@@ -128,7 +132,7 @@ class Columns:
         """
         names = schema.names
         single = (self.group, self.label, self.item, self.relevance, self.cost)
-        for name in (*single, self.subtopics):
+        for name in (*single, self.subtopics, *self.per):
             if name is not None:
                 check_column_exists(name, names)
         self.check_parts()

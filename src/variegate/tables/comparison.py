@@ -3,115 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from variegate._progress import Progress, ignore
 from variegate._typing import IntArray
-from variegate._validation import check_choice, check_count, check_number
+from variegate._validation import check_choice
 from variegate.baselines import METHODS
 from variegate.baselines.learned import Rival, learned_rivals
 from variegate.tables.choosing import ByMethod, Choice, Chooser, map_groups
 from variegate.tables.encoded import Group
 from variegate.tables.errors import TableError
 from variegate.tables.groups import Groups
+from variegate.tables.limits import Limit
 
 if TYPE_CHECKING:
     from variegate.tables.fitted import FittedSelector
 
 Choosers = Mapping[str, Chooser]
 
-#: In place of a number: as many rows as are labelled 1 in a group.
-WANTED = "wanted"
-
 #: Groups that rivals learn from, at most.
 MAX_GROUPS = 2000
 
 
-@dataclass(frozen=True)
-class SizeLimit:
-    """At most ``k`` rows, or as many as are "wanted", that cost no more than a budget.
-
-    Without either, a chooser decides by itself how many rows to choose.
-    """
-
-    k: int | str | None = None
-    budget: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.k is not None and self.k != WANTED:
-            check_count("k", self.k)
-        if self.budget is not None:
-            check_number("budget", self.budget, positive=True)
-
-    def __bool__(self) -> bool:
-        return self.k is not None or self.budget is not None
-
-    def __str__(self) -> str:
-        words = []
-        if self.k is not None:
-            words.append("as many as wanted" if self.k == WANTED else f"k = {self.k}")
-        if self.budget is not None:
-            words.append(f"budget {self.budget:g}")
-        return ", ".join(words)
-
-    def with_k(self, k: int) -> SizeLimit:
-        """Return the limit with a number of rows, if it has none."""
-        return self if self.k is not None else replace(self, k=k)
-
-    @property
-    def number(self) -> int | None:
-        """The number of rows, where it is the same for all groups."""
-        return None if isinstance(self.k, str) else self.k
-
-    def limit_chooser(self, chooser: Chooser) -> Chooser:
-        """Limit a chooser to ``number`` rows, or to the number labelled 1."""
-        return partial(_choose_wanted, chooser=chooser) if self.k == WANTED else chooser
-
-
-def _choose_wanted(group: Group, chooser: Chooser) -> Choice:
-    """Choose as many rows as are labelled 1 in the group."""
-    return chooser(group, len(group.wanted()))
-
-
 def method_choosers(
-    methods: Sequence[str], limit: SizeLimit, diversity: float, seed: int = 0
+    methods: Sequence[str], limit: Limit, diversity: float, seed: int = 0
 ) -> dict[str, Chooser]:
     """Return untrained methods by name; the name says how many rows each chooses."""
     for name in methods:
         check_choice("method", name, METHODS)
     return {
-        f"{name} ({limit})": limit.limit_chooser(
-            ByMethod(name, limit.number, limit.budget, diversity, seed)
-        )
-        for name in methods
+        f"{name} ({limit})": ByMethod(name, limit, diversity, seed) for name in methods
     }
 
 
 def model_choosers(
-    name: str, selector: FittedSelector, omega: float | None, limit: SizeLimit
+    name: str, selector: FittedSelector, omega: float | None, limit: Limit
 ) -> dict[str, Chooser]:
     """Return a model that decides how much to choose, and one within the limit."""
     choosers = {name: selector._make_chooser(omega)}
     if limit:
-        chooser = selector._make_chooser(omega, limit.number, limit.budget)
-        choosers[f"{name} ({limit})"] = limit.limit_chooser(chooser)
+        omega = omega if limit.k is None else None
+        choosers[f"{name} ({limit})"] = selector._make_chooser(omega, limit)
     return choosers
 
 
-def rival_choosers(rivals: Mapping[str, Rival], limit: SizeLimit) -> dict[str, Chooser]:
+def rival_choosers(rivals: Mapping[str, Rival], limit: Limit) -> dict[str, Chooser]:
     """Return rivals within a limit; without one, of as many rows as was best.
 
     With a budget and no number of rows, at most as many.
     """
-    choosers = {}
+    choosers: dict[str, Chooser] = {}
     for name, rival in rivals.items():
         own = limit.with_k(rival.k)
         shown = limit if limit.budget is not None else own
-        how = (rival.method, own.number, own.budget, rival.diversity)
-        chooser = ByMethod(*how, relevance=rival.relevance)
-        choosers[f"{name} ({shown})"] = own.limit_chooser(chooser)
+        method = ByMethod(rival.method, own, rival.diversity, relevance=rival.relevance)
+        choosers[f"{name} ({shown})"] = method
     return choosers
 
 
@@ -156,7 +102,9 @@ def memoize_choices(
         group.number: found
         for group, found in map_groups(choose_with_all, groups, n_jobs)
     }
-    return {
-        name: lambda group, place=place: kept[group.number][place]
-        for place, name in enumerate(choosers)
-    }
+
+    def look_up(place: int) -> Chooser:
+        """Return a chooser that looks its choices up."""
+        return lambda group: kept[group.number][place]
+
+    return {name: look_up(place) for place, name in enumerate(choosers)}

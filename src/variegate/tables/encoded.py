@@ -42,6 +42,8 @@ class Group:
     unknown: dict[str, int] = field(default_factory=dict)
     #: The names of the subtopics of each row.
     subtopics: list[tuple[str, ...]] | None = None
+    #: For each column that limits go by, its values as numbers, (N,).
+    per: tuple[IntArray, ...] = ()
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -124,6 +126,7 @@ class EncodedRows:
             cut(every.relevance),
             {n: int(rows[part].sum()) for n, rows in self.unknown.items()},
             cut(every.subtopics),
+            tuple(numbers[part].copy() for numbers in every.per),
         )
 
 
@@ -176,7 +179,8 @@ class GroupReader:
         label = columns.label if self.labels is None else None
         parts = (columns.group, label, columns.item, columns.cost, columns.relevance)
         features = {column.name: column for column in encoding.columns()}
-        batch = self.rows.read_all(partition.rows, *parts, columns.subtopics, *features)
+        also = (columns.subtopics, *columns.per)
+        batch = self.rows.read_all(partition.rows, *parts, *also, *features)
         index = GroupIndex()
         numbers = index.numbers(batch, columns.group)
         partition.check_groups(index)
@@ -204,6 +208,7 @@ class GroupReader:
             subtopics=(
                 None if columns.subtopics is None else batch[columns.subtopics].names()
             ),
+            per=tuple(GroupIndex().numbers(batch, name) for name in columns.per),
         )
         unknown = {n: column.is_unknown(batch[n]) for n, column in features.items()}
         return EncodedRows(

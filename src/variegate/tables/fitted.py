@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from variegate._progress import Progress, ProgressPrinter, ignore
 from variegate._typing import BoolArray, FloatArray
-from variegate._validation import check_count, check_number
+from variegate._validation import check_number
 from variegate.application.base import Application
 from variegate.application.refusal import Setting
 from variegate.estimator import DPPEstimator, LargeMarginDPP
@@ -25,6 +25,7 @@ from variegate.tables.encoding import Encoding
 from variegate.tables.errors import TableError
 from variegate.tables.groups import Groups
 from variegate.tables.kinds import RowKinds, kinds_of, row_kinds
+from variegate.tables.limits import NO_LIMIT, Limit, warn_of_few_rows
 from variegate.tables.output import Output
 from variegate.tables.policy import Policy
 from variegate.tables.problems import Inspection
@@ -62,7 +63,7 @@ class FittedSelector(Application):
     @property
     def lam_(self) -> float:
         """The weight of the margin."""
-        return float(self.models_[0].lam)
+        return float(self.model_.lam)
 
     @property
     def omega_(self) -> float:
@@ -76,13 +77,9 @@ class FittedSelector(Application):
 
     @property
     def model_(self) -> LargeMarginDPP:
-        """The model for ``omega_``."""
-        check_is_fitted(self, "family_")
-        return self.family_.at(self.omega_)
-
-    def _model_at(self, omega: float | None) -> LargeMarginDPP:
-        """Return the model for an omega, by default that for ``omega_``."""
-        return self.family_.at(self.family_.resolve(omega, self.omega_))
+        """The learned model."""
+        check_is_fitted(self, "policy_")
+        return self.policy_.model
 
     @property
     def feature_names_(self) -> list[str]:
@@ -105,7 +102,7 @@ class FittedSelector(Application):
         relevance: str | None = None,
     ) -> Self:
         """Return the fitted selector for tables with other names for these columns."""
-        check_is_fitted(self, "family_")
+        check_is_fitted(self, "policy_")
         other = copy.copy(self)
         given = {"group": group, "label": label, "cost": cost}
         given |= {"relevance": relevance}
@@ -132,6 +129,9 @@ class FittedSelector(Application):
         budget: float | None = None,
         omega: float | None = None,
         progress: Progress | None = None,
+        *,
+        at_most: int | Sequence[int] | None = None,
+        per: str | Sequence[str] | None = None,
     ) -> Choices:
         """Choose rows of every group.
 
@@ -145,9 +145,15 @@ class FittedSelector(Application):
         budget : float, optional
             The most that the rows of a group may cost together.
         omega : float, optional
-            Below 1 few and precise, above 1 many and complete; between the values that
-            were learned.  By default ``omega_``.
+            What a missed row costs against a wrong one; by default ``omega_``, that of
+            the model.  Another one multiplies the odds of all rows by ``omega /
+            omega_``, and moves the end of the ranking: what a smaller omega chooses, a
+            larger one chooses too.  Not with ``k``, which fixes the end.
         progress : callable, optional
+        at_most, per : int and str, or sequences of them, optional
+            Choose at most this many rows of a group with the same value in this column.
+            Where that allows fewer than ``k`` rows, or than ``k_``, fewer are chosen,
+            with a warning.
 
         Returns
         -------
@@ -156,28 +162,34 @@ class FittedSelector(Application):
             group, and the probability with which the model includes it; and for each
             group how the search ended.
         """
-        check_is_fitted(self, "family_")
+        check_is_fitted(self, "policy_")
         progress = self._progress(progress)
-        chooser = self._make_chooser(omega, k, budget)
-        table, columns = as_table(X), self._required_columns(False, budget is not None)
+        limit = Limit.of(k, budget, at_most, per)
+        chooser = self._make_chooser(omega, limit)
+        table, columns = as_table(X), self._required_columns(False, limit)
         groups = self._read_groups(table, columns, progress=progress)
         with self._list_all_problems(table, columns):
-            return choose_from_groups(groups, chooser, self.n_jobs, progress)
+            choices = choose_from_groups(groups, chooser, self.n_jobs, progress)
+        limit = limit.with_k(self.k_)
+        warn_of_few_rows(choices.n_short, len(choices.groups), limit)
+        return choices
 
     def _make_chooser(
         self,
         omega: float | None = None,
-        k: int | None = None,
-        budget: float | None = None,
+        limit: Limit = NO_LIMIT,
     ) -> Chooser:
-        """Check the limits, and return the chooser of the policy for them."""
-        if k is not None:
-            check_count("k", k)
-        if budget is not None:
-            check_number("budget", budget, positive=True)
+        """Return the chooser of the policy for an omega and a limit."""
         if omega is not None:
             check_number("omega", omega, positive=True)
-        return self.policy_.chooser(omega, k, budget, self.decoder, self.seed_)
+            if limit.k is not None:
+                raise TableError(
+                    Setting("k"),
+                    " fixes the number of rows, which ",
+                    Setting("omega"),
+                    " would change: leave out one of the two",
+                )
+        return self.policy_.chooser(omega, limit, self.decoder, self.seed_)
 
     def _read_groups(
         self,
@@ -233,11 +245,12 @@ class FittedSelector(Application):
     def _required_columns(
         self,
         use_labels: bool,
-        use_costs: bool,
+        limit: Limit = NO_LIMIT,
         relevance: str | None = None,
         subtopics: str | None = None,
     ) -> Columns:
         """Return the roles that a table needs for this call, without the others."""
+        use_costs = limit.budget is not None
         if use_costs and self.columns_.cost is None:
             raise TableError(
                 "a budget needs a column of costs: name it with ", Setting("cost")
@@ -248,21 +261,20 @@ class FittedSelector(Application):
             cost=self.columns_.cost if use_costs else None,
             relevance=relevance,
             subtopics=subtopics,
+            per=limit.per,
         )
 
     def predict(self, X: Any) -> BoolArray:
         """Return, for every row, whether it is chosen."""
         return self.choose(X).selected
 
-    def inclusion_probability(self, X: Any, omega: float | None = None) -> FloatArray:
+    def inclusion_probability(self, X: Any) -> FloatArray:
         """Return, for every row, the probability that the model includes it."""
-        probability = self.choose(X, omega=omega).probability
+        probability = self.choose(X).probability
         assert probability is not None  # a model always tells
         return probability
 
-    def kinds(
-        self, X: Any, block: str | None = None, omega: float | None = None
-    ) -> RowKinds:
+    def kinds(self, X: Any, block: str | None = None) -> RowKinds:
         """Return, for every row, its most probable kind and how probable that is.
 
         For a model with a kernel :class:`variegate.Kinds`, by itself or in a mixture;
@@ -274,12 +286,12 @@ class FittedSelector(Application):
         RowKinds
             Two arrays with a value for each row: ``kind`` and ``probability``.
         """
-        check_is_fitted(self, "family_")
-        model = self._model_at(omega)
-        refuse_network(model, "kinds")
-        table, columns = as_table(X), self._required_columns(False, False)
+        check_is_fitted(self, "policy_")
+        refuse_network(self.model_, "kinds")
+        table, columns = as_table(X), self._required_columns(False)
         with self._list_all_problems(table, columns):
-            return row_kinds(kinds_of(model, block), self._read_groups(table, columns))
+            kinds = kinds_of(self.model_, block)
+            return row_kinds(kinds, self._read_groups(table, columns))
 
     def select(
         self,
@@ -294,6 +306,8 @@ class FittedSelector(Application):
         progress: Progress | None = None,
         engine: Engine | None = None,
         skip_unreadable: bool = False,
+        at_most: int | Sequence[int] | None = None,
+        per: str | Sequence[str] | None = None,
     ) -> Any:
         """Return the chosen rows, with their rank and probability in new columns.
 
@@ -301,7 +315,7 @@ class FittedSelector(Application):
         ----------
         X : data frame, Arrow table or path
             The result is of the same kind, an Arrow table for a path.
-        k, budget, omega : as for :meth:`choose`
+        k, budget, omega, at_most, per : as for :meth:`choose`
         keep_all : bool, default=False
             Whether to return all rows, with one more column that says which are
             selected.
@@ -322,7 +336,7 @@ class FittedSelector(Application):
             Whether an engine leaves out files that cannot be read, which are named in
             the result.
         """
-        check_is_fitted(self, "family_")
+        check_is_fitted(self, "policy_")
         progress = self._progress(progress)
         table = as_table(X, skip_unreadable)
         if engine is not None:
@@ -333,14 +347,15 @@ class FittedSelector(Application):
                     "with an engine, rows of a folder are written to a folder: name "
                     "both, X and out"
                 )
-            settings = {"omega": omega, "k": k, "budget": budget}
             return select_into_folder(
-                self, table, Output(keep_all, drop, out), engine, settings,
-                skip_unreadable, progress,
+                self, table, Output(keep_all, drop, out), engine, omega,
+                Limit.of(k, budget, at_most, per), skip_unreadable, progress,
             )  # fmt: skip
         output = Output(keep_all, drop, out)
         output.check(table, has_probability=True)
-        choices = self.choose(table, k, budget, omega, progress)
+        choices = self.choose(
+            table, k, budget, omega, progress, at_most=at_most, per=per
+        )
         return output.of(X, choices, progress)
 
 

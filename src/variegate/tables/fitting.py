@@ -1,8 +1,8 @@
 """One fit of a selector: the survey of a table, its features, and the training.
 
 An estimator of networks is fitted once, for one omega, in memory.  It has neither a
-kernel to compare with others nor weights of features to show, and networks for two
-values of omega cannot be mixed; parameters that need these are refused.
+kernel to compare with others nor weights of features to show; parameters that need
+these are refused.
 """
 
 from __future__ import annotations
@@ -64,8 +64,6 @@ from variegate.tables.training import (
     refuse_large_groups,
     train,
 )
-from variegate.tuning import OmegaFamily
-from variegate.tuning.family import check_omegas
 
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
@@ -75,6 +73,9 @@ _COLUMNS = (
     "group", "label", "item", "quality", "categorical", "similarity", "relevance",
     "cost", "missing",
 )  # fmt: skip
+
+#: Factors of the odds at which held-out scores are shown.
+PATH_ODDS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
 
 #: Settings that do not change the model.
 _OF_THIS_MACHINE = ("n_jobs", "device", "verbose", "memory")
@@ -128,9 +129,8 @@ class SelectorFit:
         selector._set_names(self.table.schema.names)
         judged = None
         if len(held_out):
-            # One chooser per omega, plus the default.
-            choosers = {str(w): selector._make_chooser(w) for w in selector.omegas_}
-            choosers[""] = selector._make_chooser()
+            omegas = [selector.omega_ * odds for odds in PATH_ODDS]
+            choosers = {str(w): selector._make_chooser(w) for w in omegas}
             seed, n_jobs = selector.seed_, selector.n_jobs
             judged = judge_groups(
                 groups, held_out, choosers, n_jobs, self.progress, seed=seed
@@ -218,15 +218,13 @@ def _train_network(
         progress("learning", one.iteration, estimator.max_epochs)
         return None if estimator.callback is None else estimator.callback(one)
 
-    (omega,) = check_omegas(
-        estimator.omega if selector.omega is None else selector.omega
-    )
+    omega = estimator.omega if selector.omega is None else selector.omega
     model = clone(estimator).set_params(omega=omega, callback=step)
     with groups.name_in_errors(numbers):
         model.fit(*groups.examples(numbers))
     model.set_params(callback=None)
     progress("learning", 1, 1)
-    return Learned(Policy(OmegaFamily((omega,), (model,)), omega))
+    return Learned(Policy(model))
 
 
 def split_groups(selector: TableSelector, found: Survey) -> tuple[IntArray, IntArray]:
@@ -311,7 +309,7 @@ def check_parameters(selector: TableSelector) -> None:
     if selector.first_passes:
         check_count("first_passes", selector.first_passes)
     if selector.omega is not None:
-        check_omegas(selector.omega)
+        check_number("omega", selector.omega, positive=True)
     if not isinstance(selector.estimator, DPPEstimator | None):
         raise ValueError(
             f"estimator must be a LargeMarginDPP, got {selector.estimator!r}"
@@ -338,9 +336,6 @@ def _check_network_settings(selector: TableSelector, estimator: Any) -> None:
             )
     if is_tuned(selector):
         raise ValueError(
-            "tune, target_precision and target_recall are for a LargeMarginDPP, whose "
-            f"models for two values of omega can be mixed; a {name} learns for the "
-            "lam and omega that it is given"
+            "tune, target_precision and target_recall are for a LargeMarginDPP; a "
+            f"{name} learns for the lam and omega that it is given"
         )
-    if selector.omega is not None and len(check_omegas(selector.omega)) > 1:
-        raise ValueError(f"a {name} learns for one omega, got {selector.omega!r}")

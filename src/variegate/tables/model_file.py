@@ -6,7 +6,7 @@ The format is that of :mod:`variegate.files.models`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +38,6 @@ from variegate.tables.kinds import KINDS
 from variegate.tables.policy import POLICY, Policy
 from variegate.tables.survey import Survey
 from variegate.tables.training import Learned
-from variegate.tuning.family import order_outwards
 from variegate.tuning.held_out import SCORES
 from variegate.tuning.path import OmegaPath, PathPoint
 from variegate.tuning.race import Standing
@@ -100,6 +99,7 @@ _RECORD = Record(
         ),
         "path": Maybe(_PATH),
         "validation": Maybe(Record(dict.fromkeys(SCORES, ListOf(Number(), 3, 3)))),
+        "tuned": Maybe(Record(dict.fromkeys(SCORES, _AMOUNT))),
         "n_sample": COUNT,
         "n_judged": COUNT,
         "unreadable": ListOf(String()),
@@ -138,7 +138,7 @@ SECTIONS: dict[str, Shape] = {
 def encode_rest(selector: TableSelector) -> dict[str, Any]:
     """Return columns, encoding, policy and seed of a selector as plain values."""
     columns = asdict(selector.columns_)
-    del columns["subtopics"]  # is of an evaluation
+    del columns["subtopics"], columns["per"]  # are of a call
     return {
         "columns": columns,
         "encoding": encode_encoding(selector.encoding_),
@@ -184,10 +184,8 @@ def _check_models(selector: TableSelector, encoding: Encoding) -> None:
         for name, block in encoding.blocks.items()
     }
     items = GroundSet(rng.normal(size=(2, len(encoding.names))), blocks or None)
-    models = selector.family_.models
-    if selector.policy_.fallback is not None:
-        models += selector.policy_.fallback.family.models
-    for model in models:
+    policies = (selector.policy_, selector.policy_.fallback)
+    for model in (policy.model for policy in policies if policy is not None):
         if is_network(model):
             model.ensemble(items)
             continue
@@ -239,22 +237,21 @@ def _decode_column(section: Mapping[str, Any]) -> FeatureColumn:
 
 
 def validation_path(judged: Evaluation | None, learned: Learned) -> OmegaPath | None:
-    """Return the path of the search or, without one, held-out scores by omega."""
-    if learned.path is not None:
-        return replace(learned.path, nouns=NOUNS)
+    """Return held-out scores by omega, the default among them; None without any."""
     if judged is None:
         return None
     points = []
     for omega, rows in judged.scores.items():
-        if omega == "":  # the default
-            continue
         means, errors = rows.mean(axis=0), np.full(len(SCORES), np.nan)
         # One group tells nothing about the variation between groups.
         if len(rows) > 1:
             errors = rows.std(axis=0, ddof=1) / np.sqrt(len(rows))
         points.append(PathPoint(float(omega), *means.tolist(), *errors.tolist()))
-    lam = float(learned.policy.family.models[0].lam)
-    return OmegaPath(lam, tuple(points), learned.policy.omega, nouns=NOUNS)
+    target = None if learned.path is None else learned.path.target
+    model = learned.policy.model
+    return OmegaPath(
+        float(model.lam), tuple(points), learned.policy.omega, target, NOUNS
+    )
 
 
 def training_record(
@@ -284,13 +281,23 @@ def training_record(
         "history": _history_record(learned),
         "path": None if path is None else _encode_path(path),
         "validation": None,
+        "tuned": _tuned_scores(learned),
         "n_sample": learned.n_sample,
         "unreadable": [Path(path).name for path in survey.unreadable],
     }
     if judged is not None:
-        intervals = judged.intervals(names=[""])[""]
+        default = str(learned.policy.omega)
+        intervals = judged.intervals(names=[default])[default]
         record["validation"] = {name: list(intervals[name]) for name in SCORES}
     return record
+
+
+def _tuned_scores(learned: Learned) -> dict[str, float] | None:
+    """Return the scores in cross-validation that lambda and omega were chosen by."""
+    if learned.path is None:
+        return None
+    (point,) = (one for one in learned.path if one.omega == learned.path.chosen)
+    return {name: getattr(point, name) for name in SCORES}
 
 
 def _comparison_record(learned: Learned) -> dict[str, list[dict[str, Any]]]:
@@ -332,8 +339,7 @@ def _size_range(counts: IntArray) -> dict[str, float]:
 
 def _history_record(learned: Learned) -> dict[str, list[Any]]:
     """Return objective and gradient by iteration, thinned to ``_MAX_STEPS``."""
-    family = learned.policy.family
-    steps = family.at(order_outwards(family.omegas)[0]).history_  # of the first fit
+    steps = learned.policy.model.history_
     keep = np.unique(np.linspace(0, len(steps) - 1, _MAX_STEPS).astype(int))
     kept = [steps[i] for i in keep] if steps else []
     names = ("iteration", "objective", "n_seen", "expected_f")

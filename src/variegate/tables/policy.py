@@ -7,24 +7,25 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from variegate.baselines.learned import METHODS, Ordering
-from variegate.decoding import as_decoder
-from variegate.files.model_format import MODELS, POSITIVE
+from variegate.decoding import Decoder, as_decoder
+from variegate.estimator import LargeMarginDPP
+from variegate.files.model_format import MODELS
 from variegate.files.models import ModelFileError, Own
 from variegate.files.schema import Maybe, Number, Record, Shape, String
 from variegate.report.wording import count
-from variegate.tables.choosing import ByMethod, ByModel, Choice, Chooser
+from variegate.tables.choosing import ByModel, Choice, Chooser
 from variegate.tables.encoded import Group
+from variegate.tables.limits import NO_LIMIT, Limit
 from variegate.tuning import OmegaFamily
 from variegate.tuning.kernel_search import Familiarity, kinds_of
 
 _RULE: dict[str, Shape] = {
-    "omega": POSITIVE,
     "k": Maybe(Number(least=1, is_whole=True)),
     "ordering": Maybe(
         Record({"method": String(tuple(METHODS)), "diversity": Number(least=0, most=1)})
     ),
 }
-#: The shape of a policy in a file, whose models stand beside it.
+#: The shape of a policy in a file, whose model stands beside it.
 POLICY = Record(
     {
         **_RULE,
@@ -35,23 +36,22 @@ POLICY = Record(
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """Models, and the default way to choose rows by them."""
+    """A model, and the default way to choose rows by it."""
 
-    family: OmegaFamily
-    omega: float
+    model: LargeMarginDPP
     #: Rows to choose from each group; None: as many as the model finds right.
     k: int | None = None
     #: A method of :func:`variegate.select` to choose by, with the model's log-quality
     #: for relevance; None: the decoder of the model.
     ordering: Ordering | None = None
-    #: For groups that are not familiar: models without learned kinds.
+    #: For groups that are not familiar: a model without learned kinds.
     fallback: Policy | None = None
     #: Tells whether a group is like those that kinds were learned from.
     is_familiar: Familiarity | None = None
 
     def __str__(self) -> str:
         """Return how many rows are chosen by default, and how."""
-        decoder = self.family.at(self.omega).decoder
+        decoder = self.model.decoder
         by = decoder if isinstance(decoder, str) else type(decoder).__name__
         if self.ordering is not None:
             diversity = f"(diversity {self.ordering.diversity:g})"
@@ -61,35 +61,37 @@ class Policy:
             number = f"{count(self.k, 'row')} of each group"
         return f"{number}, by {by}"
 
+    @property
+    def omega(self) -> float:
+        """The omega that the model was learned for, and the default one."""
+        return float(self.model.omega)
+
     def chooser(
         self,
         omega: float | None = None,
-        k: int | None = None,
-        budget: float | None = None,
+        limit: Limit = NO_LIMIT,
         decoder: Any = None,
         seed: int = 0,
     ) -> Chooser:
-        """Return a chooser; with an ``omega`` and no ``k`` the model decides on k."""
+        """Return a chooser; with a budget and no ``k`` the model decides on k.
+
+        Another omega multiplies the odds of all rows by its ratio to that of the model,
+        after the model has chosen.
+        """
         if self.fallback is not None and self.is_familiar is not None:
-            alone = replace(self, fallback=None)
-            usual = alone.chooser(omega, k, budget, decoder, seed)
-            if omega is not None:
-                known = self.fallback.family.omegas
-                omega = min(max(omega, known[0]), known[-1])
-            other = self.fallback.chooser(omega, k, budget, decoder, seed)
+            usual = replace(self, fallback=None).chooser(omega, limit, decoder, seed)
+            other = self.fallback.chooser(omega, limit, decoder, seed)
             return _ByFamiliarity(usual, other, self.is_familiar)
-        model = self.family.at(self.family.resolve(omega, self.omega))
-        if omega is None and budget is None:
-            k = self.k if k is None else k
-        if self.ordering is not None and omega is None and decoder is None:
-            method, diversity = self.ordering.method, self.ordering.diversity
-            relevance = model.log_quality
-            return ByMethod(method, k, budget, diversity, seed, relevance, model)
-        decoder = model.decoder if decoder is None else decoder
-        return ByModel(model, as_decoder(decoder), k, budget, seed)
+        if limit.budget is None:
+            limit = limit.with_k(self.k)
+        how: Decoder | Ordering | None = self.ordering
+        if how is None or decoder is not None:
+            how = as_decoder(self.model.decoder if decoder is None else decoder)
+        odds = 1.0 if omega is None else omega / self.omega
+        return ByModel(self.model, how, limit, seed, odds)
 
     def encode(self) -> dict[str, Any]:
-        """Return all but the models as plain values."""
+        """Return all but the model as plain values."""
         values: dict[str, Any] = self._encode_rule() | {"fallback": None}
         if self.fallback is not None and self.is_familiar is not None:
             values["fallback"] = self.fallback._encode_rule() | {
@@ -98,10 +100,15 @@ class Policy:
             }
         return values
 
+    @property
+    def family(self) -> OmegaFamily:
+        """The model, as files hold it."""
+        return OmegaFamily((self.omega,), (self.model,))
+
     def _encode_rule(self) -> dict[str, Any]:
         found = self.ordering
         ordering = found and {"method": found.method, "diversity": found.diversity}
-        return {"omega": self.omega, "k": self.k, "ordering": ordering}
+        return {"k": self.k, "ordering": ordering}
 
     @classmethod
     def decode(
@@ -111,21 +118,21 @@ class Policy:
         usual, there = cls._decode_rule(section, family), section["fallback"]
         if there is None:
             return usual
-        model = family.models[0]
-        if not kinds_of(model.kernel_):
+        if not kinds_of(usual.model.kernel_):
             raise ModelFileError('"fallback" needs a model with kinds')
-        others = OmegaFamily.decode(there, own, len(model.theta_))
+        others = OmegaFamily.decode(there, own, len(usual.model.theta_))
         return replace(
             usual,
             fallback=cls._decode_rule(there, others),
-            is_familiar=Familiarity(model.kernel_, float(there["least"])),
+            is_familiar=Familiarity(usual.model.kernel_, float(there["least"])),
         )
 
     @classmethod
     def _decode_rule(cls, section: Mapping[str, Any], family: OmegaFamily) -> Policy:
+        if len(family.models) > 1:
+            raise ModelFileError(f"{len(family.models)} models, where one is expected")
         ordering = section["ordering"]
-        omega = family.resolve(section["omega"])
-        return cls(family, omega, section["k"], ordering and Ordering(**ordering))
+        return cls(family.models[0], section["k"], ordering and Ordering(**ordering))
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +143,6 @@ class _ByFamiliarity:
     other: Chooser
     is_familiar: Familiarity
 
-    def __call__(self, group: Group, k: int | None = None) -> Choice:
+    def __call__(self, group: Group) -> Choice:
         is_familiar = self.is_familiar(group.ground_set)
-        return (self.usual if is_familiar else self.other)(group, k)
+        return (self.usual if is_familiar else self.other)(group)

@@ -17,7 +17,6 @@ from variegate.report.wording import count
 from variegate.tables.cells import as_labels
 from variegate.tables.columns import Columns
 from variegate.tables.comparison import (
-    SizeLimit,
     learn_rivals,
     memoize_choices,
     method_choosers,
@@ -29,6 +28,7 @@ from variegate.tables.errors import TableError
 from variegate.tables.evaluation import DiversityJudge, Evaluation, judge_groups
 from variegate.tables.fitted import FittedSelector, is_network, refuse_network
 from variegate.tables.groups import Groups
+from variegate.tables.limits import Limit
 from variegate.tables.survey import usable_groups
 from variegate.tables.table import Table, as_table
 from variegate.tuning.held_out import SCORES
@@ -64,6 +64,8 @@ class ScoringSelector(FittedSelector):
         engine: Engine | None = None,
         skip_unreadable: bool = False,
         subtopics: str | None = None,
+        at_most: int | Sequence[int] | None = None,
+        per: str | Sequence[str] | None = None,
     ) -> Evaluation:
         """Compare what is chosen from every group with the labels of a table.
 
@@ -82,6 +84,9 @@ class ScoringSelector(FittedSelector):
         budget : float, optional
             The most that the rows of a group may cost together, likewise for all; the
             model needs a column of costs.
+        at_most, per : int and str, or sequences of them, optional
+            At most this many rows of a group with the same value in this column,
+            likewise for all.
         train : data frame, Arrow table or path, or such with an array of 0 and 1
             A labelled table with the columns of the model, such as the one it was
             fitted on.  With it, relevance is learned by logistic regression and
@@ -113,9 +118,9 @@ class ScoringSelector(FittedSelector):
             ``over_rows()`` is precision and recall over all rows, and
             ``diversities()`` says how alike the chosen rows are.
         """
-        check_is_fitted(self, "family_")
+        check_is_fitted(self, "policy_")
         progress = self._progress(progress)
-        limit = SizeLimit(k, budget)
+        limit = Limit.of(k, budget, at_most, per)
         if empty_groups is None:
             empty_groups = self.empty_groups
         relevance = relevance or (self.default_relevance() if methods else None)
@@ -132,10 +137,10 @@ class ScoringSelector(FittedSelector):
         reading: dict[str, Any] = {"empty_groups": empty_groups, "engine": engine}
         reading["progress"] = progress
         if train is not None:
-            rivals = self._learn_rivals(train, budget, reading)
+            rivals = self._learn_rivals(train, Limit(budget=budget), reading)
             choosers = rival_choosers(rivals, limit) | choosers
         table, labels = as_table(X, skip_unreadable), as_labels(y)
-        roles: dict[str, Any] = {"use_labels": y is None, "use_costs": bool(budget)}
+        roles: dict[str, Any] = {"use_labels": y is None, "limit": limit}
         reading |= {"labels": labels, "skip_unreadable": skip_unreadable, "least": 2}
         for other, selector in (others or {}).items():
             for role in ("group", "label"):
@@ -155,7 +160,7 @@ class ScoringSelector(FittedSelector):
             **roles, relevance=relevance, subtopics=subtopics
         )
         groups, used = _labelled_groups(self, table, columns, **reading)
-        alike = DiversityJudge.of(self._model_at(omega))
+        alike = DiversityJudge.of(self.model_)
         with self._list_all_problems(table, columns, labels, empty_groups, engine):
             found = judge_groups(
                 groups,
@@ -169,11 +174,11 @@ class ScoringSelector(FittedSelector):
         return replace(found, reference=f"{name} ({limit})" if limit else name)
 
     def _learn_rivals(
-        self, train: Any, budget: float | None, reading: Mapping[str, Any]
+        self, train: Any, limit: Limit, reading: Mapping[str, Any]
     ) -> dict[str, Rival]:
         """Learn rivals of the model from a labelled table."""
         X, y = train if isinstance(train, tuple) else (train, None)
-        columns = self._required_columns(y is None, budget is not None)
+        columns = self._required_columns(y is None, limit)
         try:
             labels = as_labels(y)
             groups, used = _labelled_groups(
@@ -181,7 +186,7 @@ class ScoringSelector(FittedSelector):
             )
         except TableError as error:
             raise error.within("baselines cannot learn: ") from error
-        limits: dict[str, Any] = {"budget": budget, "memory": self.memory}
+        limits: dict[str, Any] = {"budget": limit.budget, "memory": self.memory}
         return learn_rivals(
             groups, used, self.seed_, **limits, progress=reading["progress"]
         )
@@ -199,20 +204,21 @@ class ScoringSelector(FittedSelector):
         )
         return next(numbers, None)
 
-    def _default_limit(self, limit: SizeLimit) -> SizeLimit:
-        """Return the limit, or without one the mean size of training selections."""
-        if limit:
+    def _default_limit(self, limit: Limit) -> Limit:
+        """Return the limit, with the mean size in training if it has no size."""
+        if limit.k is not None or limit.budget is not None:
             return limit
         if not self.training_:
             raise TableError(
                 "the model does not say how many rows are usual: give ", Setting("k")
             )
-        return SizeLimit(max(1, round(float(self.training_["chosen_sizes"]["mean"]))))
+        mean = float(self.training_["chosen_sizes"]["mean"])
+        return limit.with_k(max(1, round(mean)))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean F-score over groups."""
-        check_is_fitted(self, "family_")
-        columns, labels = self._required_columns(y is None, False), as_labels(y)
+        check_is_fitted(self, "policy_")
+        columns, labels = self._required_columns(y is None), as_labels(y)
         groups, used = _labelled_groups(
             self, as_table(X), columns, self.empty_groups, labels=labels
         )
@@ -250,7 +256,7 @@ class ScoringSelector(FittedSelector):
         """
         from variegate.tables.report.gathering import make_report
 
-        check_is_fitted(self, "family_")
+        check_is_fitted(self, "policy_")
         refuse_network(self.model_, "report")
         progress = self._progress(progress)
         table = as_table(X, skip_unreadable)
@@ -262,12 +268,12 @@ class ScoringSelector(FittedSelector):
         """Return a description of the model: print it, or take its ``numbers``."""
         from variegate.tables.report.description import describe
 
-        check_is_fitted(self, "family_")
+        check_is_fitted(self, "policy_")
         refuse_network(self.model_, "describe")
         return describe(self)
 
     def _learned_html(self) -> str:
-        check_is_fitted(self, "family_")
+        check_is_fitted(self, "policy_")
         if is_network(self.model_):
             return self.model_._learned_html()
         return super()._learned_html()
@@ -282,7 +288,7 @@ class ScoringSelector(FittedSelector):
         matplotlib.figure.Figure
             ``figure.savefig("model.png")`` keeps it.
         """
-        check_is_fitted(self, "family_")
+        check_is_fitted(self, "policy_")
         if self.path_ is not None and len(self.path_) > 1:
             return self.path_.plot()
         return self.describe().figure()

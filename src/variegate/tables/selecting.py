@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -30,6 +30,7 @@ from variegate.tables.columns import Columns
 from variegate.tables.encoded import GroupReader
 from variegate.tables.errors import TableError, TableFileError
 from variegate.tables.groups import Groups
+from variegate.tables.limits import Limit, warn_of_few_rows
 from variegate.tables.output import Manifest, Output, size_and_mtime
 from variegate.tables.partitioning import GroupPartition
 from variegate.tables.rows import open_file
@@ -59,6 +60,8 @@ class FolderSelection:
         How searches ended, and in how many groups.
     unreadable : tuple of str
         Files that were left out.
+    n_short : int
+        Groups where ``at_most`` allows fewer rows than were asked for.
     """
 
     folder: Path
@@ -71,6 +74,7 @@ class FolderSelection:
     unknown_levels: Mapping[str, int] = field(default_factory=dict)
     stop_reasons: Mapping[str, int] = field(default_factory=dict)
     unreadable: tuple[str, ...] = ()
+    n_short: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +93,8 @@ def select_into_folder(
     table: FolderTable,
     output: Output,
     engine: Engine,
-    settings: Mapping[str, Any],
+    omega: float | None,
+    limit: Limit,
     skip_unreadable: bool,
     progress: Progress,
 ) -> FolderSelection:
@@ -99,12 +104,13 @@ def select_into_folder(
     their order; it is there whole or not at all.  Run again, only missing files are
     written; another model, other settings or files that have changed are refused.
     """
-    chooser = selector._make_chooser(**settings)
+    chooser = selector._make_chooser(omega, limit)
     out = Path(str(output.out)).absolute()
     output = replace(output, out=out)
     _check_output(table, output, out)
-    columns = selector._required_columns(False, settings["budget"] is not None)
-    run = {**settings, "keep_all": output.keep_all, "drop": list(output.drop)}
+    columns = selector._required_columns(False, limit)
+    run = {"omega": omega, **asdict(limit), "keep_all": output.keep_all}
+    run |= {"drop": list(output.drop)}
     run |= {"variegate": __version__, "model": hash_of_model(selector)}
     with Manifest(out, run) as manifest:
         manifest.refuse_changes(table.partitions)
@@ -129,7 +135,9 @@ def select_into_folder(
             report = partial(progress, "choosing")
             for name, entry in engine.map(work, tasks, report, ordered=False):
                 manifest.record_output(name, entry)
-        return _counted(manifest, len(tasks))
+        found = _counted(manifest, len(tasks))
+    warn_of_few_rows(found.n_short, found.n_groups, limit.with_k(selector.k_))
+    return found
 
 
 def _check_output(table: FolderTable, output: Output, out: Path) -> None:
@@ -185,6 +193,7 @@ def _select_file(
         # One row of every group that has any is the first.
         "n_empty": len(choices.groups) - int((choices.rank == 1).sum()),
         "n_chosen": int(choices.selected.sum()),
+        "n_short": choices.n_short,
         "unknown_levels": dict(choices.unknown_levels),
         "stop_reasons": dict(Counter(e["stop_reason"] for e in choices.endings)),
     }
@@ -209,7 +218,7 @@ def _counted(manifest: Manifest, n_written: int) -> FolderSelection:
     for entry in entries:
         levels.update(entry["unknown_levels"])
         reasons.update(entry["stop_reasons"])
-    names = ("n_rows", "n_groups", "n_empty", "n_chosen")
+    names = ("n_rows", "n_groups", "n_empty", "n_chosen", "n_short")
     return FolderSelection(
         manifest.folder,
         len(entries),
@@ -242,6 +251,8 @@ def select_untrained(
     memory: int = MEMORY,
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    at_most: int | Sequence[int] | None = None,
+    per: str | Sequence[str] | None = None,
 ) -> Any:
     """Return rows of every group that a method of :func:`variegate.select` chooses.
 
@@ -258,6 +269,7 @@ def select_untrained(
     seed : int, default=0
         For methods that draw at random.
     memory, n_jobs : as for :class:`TableSelector`
+    at_most, per : as for :meth:`TableSelector.choose`
     """
     if k is None and budget is None:
         raise TableError(
@@ -268,9 +280,13 @@ def select_untrained(
     table, output = as_table(X), Output(keep_all, drop, out)
     output.check(table, has_probability=False)
     progress = progress or ignore
+    limit = Limit.of(k, budget, at_most, per)
+    columns = replace(columns, per=limit.per)
     groups = untrained_groups(table, columns, method, memory, progress)
-    chooser = ByMethod(method, k, budget, diversity, seed)
-    return output.of(X, choose_from_groups(groups, chooser, n_jobs, progress), progress)
+    chooser = ByMethod(method, limit, diversity, seed)
+    choices = choose_from_groups(groups, chooser, n_jobs, progress)
+    warn_of_few_rows(choices.n_short, len(choices.groups), limit)
+    return output.of(X, choices, progress)
 
 
 def untrained_groups(

@@ -69,13 +69,11 @@ class TableSelector(ScoringSelector):
     empty_groups : {"error", "keep", "drop"}, default="error"
         What to do with groups without a chosen row, here and in :meth:`evaluate`.
     lam : float, optional
-        Weight of the margin; 0 is maximum likelihood.  The larger it is, the more
-        ``omega`` acts: with 1 hardly, with 16 so much that a small one chooses nothing.
-        4 without an estimator.
-    omega : float or sequence of float, optional
-        What a missed row costs against a wrong one.  Of several, a model is learned for
-        each, and any value between them can be asked for later.  By default 1/16, 1/4,
-        1, 4 and 16.
+        Weight of the margin; 0 is maximum likelihood.  4 without an estimator.
+    omega : float, optional
+        What a missed row costs against a wrong one while learning; any other value can
+        be asked for when rows are chosen.  1 unless another is better in the
+        comparison of ``kernel``.
     tune : bool, default=False
         Whether to choose ``lam`` among ``lams``, and ``omega``, by cross-validation
         on at most 300 of the groups.
@@ -135,21 +133,18 @@ class TableSelector(ScoringSelector):
         The roles of columns, patterns spelt out.
     encoding_ : Encoding
         How columns become features.
-    lam_ : float
-    family_ : OmegaFamily
-    omegas_, models_ : tuple of float, tuple of LargeMarginDPP
-        Those of the family.
-    omega_ : float
-        The default omega.
+    model_ : LargeMarginDPP
+        The learned model.
+    lam_, omega_ : float
+        Those of the model; ``omega_`` is the default in :meth:`select`.
     k_ : int or None
         The default number of rows of each group; None where the model decides.
     policy_ : Policy
-        How rows are chosen by default: models, omega, k, a method of
+        How rows are chosen by default: the model, k, a method of
         :func:`variegate.select` where a regression did best and, where kinds were
         learned by comparison, a fallback for groups unlike those of training.
     path_ : OmegaPath or None
-        Precision and recall by omega: of cross-validation with ``tune``, else on the
-        groups held out.
+        Precision and recall by omega on the groups held out, None without any.
     training_ : dict
         What was learned from, and how it went, as plain values.
     seed_ : int
@@ -183,7 +178,7 @@ class TableSelector(ScoringSelector):
         missing: str = MISSING[0],
         empty_groups: str = EMPTY_GROUPS[0],
         lam: float | None = None,
-        omega: float | Sequence[float] | None = None,
+        omega: float | None = None,
         tune: bool = False,
         lams: Sequence[float] = (0.0, 4.0, 16.0),
         target_precision: float | None = None,
@@ -301,7 +296,7 @@ class TableSelector(ScoringSelector):
     def decode(cls, document: Mapping[str, Any], own: Own = NOTHING) -> Self:
         """Return the selector that a file describes."""
         selector = super().decode(document, own)
-        selector.estimator = clone(selector.models_[0])
+        selector.estimator = clone(selector.family_.models[0])
         model_file.decode_policy(selector, document, own)
         selector.path_ = path_of_record(selector.training_)
         return selector

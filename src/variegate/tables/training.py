@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -29,15 +29,11 @@ from variegate.tables.errors import TableError
 from variegate.tables.groups import Groups
 from variegate.tables.policy import Policy
 from variegate.tuning import LargeMarginDPPCV, OmegaPath
-from variegate.tuning.family import check_omegas, order_outwards
 from variegate.tuning.kernel_search import Familiarity, KernelSearch, Winner
 from variegate.tuning.race import LearnedDPP, Rule, TwoStage
 
 if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
-
-#: The omegas that are learned where none is named.
-OMEGAS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
 
 #: The omegas that the best is looked for among; below 1 are few that help the F-score.
 TUNING_OMEGAS = (1 / 4, 1.0, 2.0, 4.0, 8.0, 16.0)
@@ -153,27 +149,21 @@ class _Training:
         has_rank = getattr(kernel, "approximation", None)
         if not has_rank and not isinstance(kernel, Linear):
             refuse_large_groups(self.groups, self.numbers)
-        omegas: Sequence[float] = OMEGAS
-        if self.selector.omega is not None:
-            omegas = check_omegas(self.selector.omega)
-        winner, omega, path, n_tuned = self._tune(winner, omegas)
-        has_margin = winner.contender.model.lam > 0.0
-        omegas = (*omegas, omega) if has_margin else (omega,)
+        winner, omega, path, n_tuned = self._tune(winner)
         sample = self._sample_within(self.numbers, len(self.numbers), _SAMPLE_BYTES)
-        policy = self._learn_policy(winner, omegas, omega, sample)
+        policy = self._learn_policy(winner, omega, sample)
         self.progress("learning", 1, 1)
         n_sample = 0
         if isinstance(winner.contender, TwoStage) and len(sample) < len(self.numbers):
             n_sample = len(sample)
         if winner.fallback is not None:
-            kernel = policy.family.models[0].kernel_
+            kernel = policy.model.kernel_
             is_familiar = Familiarity.of(kernel, self.groups.examples(sample)[0])
             if is_familiar is not None:
-                known = policy.family.omegas
                 with warnings.catch_warnings():
                     # A warning is about the model for most groups.
                     warnings.simplefilter("ignore", AllAlikeWarning)
-                    fallback = self._learn_policy(winner.fallback, known, omega, sample)
+                    fallback = self._learn_policy(winner.fallback, omega, sample)
                 policy = replace(policy, fallback=fallback, is_familiar=is_familiar)
         return Learned(policy, path, n_tuned, winner, n_compared, n_sample)
 
@@ -198,15 +188,14 @@ class _Training:
             winner = self.kernels.run(*examples, seed=seed, progress=self.progress)
         return winner, len(some)
 
-    def _tune(
-        self, winner: Winner, omegas: Sequence[float]
-    ) -> tuple[Winner, float, OmegaPath | None, int]:
+    def _tune(self, winner: Winner) -> tuple[Winner, float, OmegaPath | None, int]:
         """Return the winner and its omega, the path of the search and its groups."""
         selector, estimator = self.selector, winner.contender.model
         if not is_tuned(selector) or isinstance(winner.contender, TwoStage):
-            own = float(estimator.omega)
-            is_own = self.kernels is not None and selector.omega is None
-            return winner, own if is_own else order_outwards(omegas)[0], None, 0
+            omega = selector.omega
+            if omega is None:
+                omega = float(estimator.omega) if self.kernels is not None else 1.0
+            return winner, omega, None, 0
         numbers = self._sample_within(self.numbers, MAX_TUNING, _SAMPLE_BYTES)
         if len(numbers) < 2:
             raise TableError(
@@ -220,7 +209,7 @@ class _Training:
         search = LargeMarginDPPCV(
             model,
             lams=selector.lams,
-            omegas=TUNING_OMEGAS if selector.omega is None else omegas,
+            omegas=TUNING_OMEGAS if selector.omega is None else [selector.omega],
             target_precision=selector.target_precision,
             target_recall=selector.target_recall,
             cv=min(3, len(numbers)),
@@ -241,16 +230,14 @@ class _Training:
         tuned = replace(winner, contender=contender, rule=Rule(decoder))
         return tuned, search.best_omega_, search.path_, len(numbers)
 
-    def _learn_policy(
-        self, winner: Winner, omegas: Sequence[float], omega: float, sample: IntArray
-    ) -> Policy:
+    def _learn_policy(self, winner: Winner, omega: float, sample: IntArray) -> Policy:
         """Learn from all groups; a regression has few weights, and needs a sample."""
         is_two_stage = isinstance(winner.contender, TwoStage)
         with self.groups.name_in_errors(sample if is_two_stage else self.numbers):
             data = (
                 self.groups.examples(sample) if is_two_stage else self._training_data()
             )
-            return self._fit_policy(winner, omegas, omega, *data)
+            return self._fit_policy(winner, omega, *data)
 
     def _training_data(self) -> tuple[Any, Any]:
         """Return groups as partitions; for a device or mini-batches, as lists."""
@@ -282,23 +269,15 @@ class _Training:
         )
         return examples, None
 
-    def _fit_policy(
-        self, winner: Winner, omegas: Sequence[float], omega: float, *data: Any
-    ) -> Policy:
-        """Fit the winner for every omega, and return its policy."""
+    def _fit_policy(self, winner: Winner, omega: float, *data: Any) -> Policy:
+        """Fit the winner, and return its policy."""
         estimator, how = winner.contender.model, winner.rule.how
         n_steps = estimator.max_iter
-        total, n_fitted = n_steps * len(set(omegas)), 0
 
         def step(one: Step) -> Any:
-            done = min(one.iteration, n_steps)
-            self.progress("learning", n_fitted * n_steps + done, total)
+            self.progress("learning", min(one.iteration, n_steps), n_steps)
             callback = self.estimator.callback
             return None if callback is None else callback(one)
-
-        def fitted(stage: str, done: float, total: float) -> None:
-            nonlocal n_fitted
-            n_fitted = int(done)
 
         watched = clone(estimator).set_params(callback=step)
         if isinstance(winner.contender, LearnedDPP) and winner.rule.k is None:
@@ -308,12 +287,11 @@ class _Training:
             if self.kernels is not None:
                 # The winner of the comparison had fewer steps than these.
                 warnings.simplefilter("ignore", ConvergenceWarning)
-            family = contender.family(omegas, *data, progress=fitted)
-        for model in family.models:
-            # Settings of this machine are not part of a model.
-            model.set_params(n_jobs=None, device=None)
+            model = contender.learn(omega, *data)
+        # Settings of this machine are not part of a model.
+        model.set_params(n_jobs=None, device=None)
         ordering = how if isinstance(how, Ordering) else None
-        return Policy(family, omega, winner.rule.k, ordering)
+        return Policy(model, winner.rule.k, ordering)
 
     def _pairwise_bytes(self, numbers: IntArray) -> int:
         """Estimate the bytes of features and pairwise similarities of some groups."""

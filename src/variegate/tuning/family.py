@@ -21,6 +21,9 @@ from variegate.files.models import ModelFileError, Own
 from variegate.learning.problem import SharedExamples
 from variegate.partitions.partition import hold_pairs
 
+#: Omegas that stand for a range of factors of the odds.
+ODDS_OMEGAS = (1 / 64, 1.0, 64.0)
+
 #: Lambda and omega.
 Place = tuple[float, float]
 
@@ -91,6 +94,38 @@ def fit_from_neighbour(
         following.fit(ground_sets, subsets, **fit_arguments)
     following.set_params(n_starts=model.n_starts)
     return following
+
+
+def multiply_odds(model: LargeMarginDPP, odds: float) -> LargeMarginDPP:
+    """Return a model by which the odds of every item are multiplied."""
+    other = copy.copy(model)
+    other.intercept_ = model.intercept_ + 0.5 * float(np.log(odds))
+    return other
+
+
+def fit_by_steps(
+    estimator: LargeMarginDPP, omega: float, ground_sets: Any, subsets: Any
+) -> LargeMarginDPP:
+    """Return a model fitted for ``omega``, which is reached from 1 in steps.
+
+    Far from 1 the objective has poor minima, such as to choose nothing.  So the first
+    fit is at 1, and each of the others, at most a factor of 4 further, starts from the
+    one before.  Warnings are about the last.
+    """
+    if subsets is not None:
+        ground_sets = SharedExamples(ground_sets, subsets)
+    n_steps = int(np.ceil(abs(np.log(omega)) / np.log(4.0))) if estimator.lam else 0
+    steps = [float(omega ** (k / n_steps)) for k in range(n_steps)]
+    model: LargeMarginDPP = clone(estimator)
+    for step in [*steps, omega]:
+        kept = step == omega
+        model = fit_from_neighbour(model, ground_sets, None, estimator.lam, step, kept)
+    result = model.solver_result_
+    if result.remedy:
+        text = f"{result.status}. {result.remedy}"
+        warnings.warn(text, ConvergenceWarning, stacklevel=2)
+    model.set_params(warm_start=estimator.warm_start, callback=None)
+    return model
 
 
 class _WarningsByOmega:
@@ -253,6 +288,14 @@ class OmegaFamily:
             value = (1.0 - share) * getattr(one, name) + share * getattr(other, name)
             setattr(mixed, name, value)
         return mixed
+
+    @classmethod
+    def by_odds(cls, model: LargeMarginDPP) -> OmegaFamily:
+        """Return one model at ``ODDS_OMEGAS``, which multiply its odds."""
+        models = (
+            multiply_odds(model, omega).set_params(omega=omega) for omega in ODDS_OMEGAS
+        )
+        return cls(ODDS_OMEGAS, tuple(models))
 
     # Keeping ----------------------------------------------------------------------
 

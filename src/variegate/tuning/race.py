@@ -31,7 +31,7 @@ from variegate.ground_set import (
 )
 from variegate.learning.problem import SharedExamples
 from variegate.subsets import as_indicator
-from variegate.tuning.family import OmegaFamily
+from variegate.tuning.family import fit_by_steps
 from variegate.tuning.held_out import Fold, not_clearly_behind, paired_difference
 
 #: The first rule at most this many standard errors behind the best is taken.
@@ -255,11 +255,9 @@ class LearnedDPP:
         of_columns += [Rule("greedy", k) for k in range(1, largest + 1)]
         return dict(zip(of_columns, np.array(rows).T, strict=True))
 
-    def family(
-        self, omegas: Sequence[float], ground_sets: Any, subsets: Any, **others: Any
-    ) -> OmegaFamily:
-        """Learn a model for each omega."""
-        return OmegaFamily.fit(self.model, omegas, ground_sets, subsets, **others)
+    def learn(self, omega: float, ground_sets: Any, subsets: Any) -> LargeMarginDPP:
+        """Learn a model for an omega."""
+        return fit_by_steps(self.model, omega, ground_sets, subsets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,7 +270,7 @@ class TwoStage:
 
     #: The largest number of items that is tried.
     largest: int
-    #: The model that :meth:`family` fits, with the regression for a quality.
+    #: The model that :meth:`learn` fits, with the regression for a quality.
     model: LargeMarginDPP
     name: str = "logistic regression"
 
@@ -308,10 +306,8 @@ class TwoStage:
             for k in range(largest)
         }
 
-    def family(
-        self, omegas: Sequence[float], ground_sets: Any, subsets: Any, **others: Any
-    ) -> OmegaFamily:
-        """Learn a DPP for each omega whose quality is a multiple of the logit.
+    def learn(self, omega: float, ground_sets: Any, subsets: Any) -> LargeMarginDPP:
+        """Learn a DPP for an omega whose quality is a multiple of the logit.
 
         How much it counts against the similarity, and how many items that makes, is
         learned; the direction of ``θ`` is that of the regression.
@@ -321,11 +317,10 @@ class TwoStage:
             GroundSet((gs.quality @ direction)[:, None], gs.similarity)
             for gs in ground_sets
         ]
-        family = OmegaFamily.fit(self.model, omegas, along, subsets, **others)
-        for model in family.models:
-            model.theta_ = model.theta_[0] * direction
-            model.n_features_in_ = len(direction)
-        return family
+        model = fit_by_steps(self.model, omega, along, subsets)
+        model.theta_ = model.theta_[0] * direction
+        model.n_features_in_ = len(direction)
+        return model
 
 
 def _regression_direction(

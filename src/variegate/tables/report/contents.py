@@ -108,7 +108,6 @@ def _report_context(report: Report) -> dict[str, Any]:
             for point in facts.path_points(selector)
         ],
         "ended": f"{status[:1].upper()}{status[1:]}.",
-        "is_family": len(selector.omegas_) > 1,
         "n_weights": len(every),
         "weights": _weight_rows(selector, every),
         "strongest": _weight_rows(selector, [(w.label(200), w.value) for w in few]),

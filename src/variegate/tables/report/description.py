@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from variegate.tables.selector import TableSelector
 
 #: Parts of a training record that have a place of their own among the numbers.
-_APART = ("history", "kinds", "path", "validation", "omega")
+_APART = ("history", "kinds", "path", "validation", "tuned", "omega")
 
 #: A gain of F-score that is not worth mentioning.
 _LEVEL = 0.005
@@ -211,7 +211,6 @@ def _description_numbers(selector: TableSelector) -> dict[str, Any]:
         },
         "lam": selector.lam_,
         "omega": selector.omega_,
-        "omegas": list(selector.omegas_),
         "k": selector.k_,
         "ordering": selector.policy_.encode()["ordering"],
         "has_fallback": selector.policy_.fallback is not None,

@@ -192,9 +192,6 @@ def about_training(selector: TableSelector) -> dict[str, str]:
         )
         + (tuned if n_tuned else ""),
     }
-    if len(selector.omegas_) > 1:
-        omegas = ", ".join(map(format_omega, selector.omegas_))
-        facts["Models"] = f"{len(selector.omegas_)}, for ω = {omegas}"
     facts["Kernel"] = type(model.kernel_).__name__
     if record["n_sample"]:
         facts["Sample"] = f"learned from {count(record['n_sample'], 'group')}"
@@ -231,7 +228,7 @@ def interval_text(name: str, interval: Interval) -> str:
 
 def scores_in_words(selector: TableSelector) -> str:
     """Return in a sentence or two how well the model does on new groups."""
-    record, path = selector.training_, selector.path_
+    record = selector.training_
     means = {
         name: interval.mean for name, interval in held_out_scores(selector).items()
     }
@@ -240,12 +237,11 @@ def scores_in_words(selector: TableSelector) -> str:
         return (
             f"On {groups} that the model did not learn from, {_performance_text(means)}"
         )
-    chosen = [] if path is None else [p for p in path if p.omega == path.chosen]
-    if chosen and record["n_tuned"]:
+    if record["tuned"] is not None:
         groups = count(record["n_tuned"], "group")
         return (
             f"In cross-validation on {groups}, "
-            f"{_performance_text(chosen[0]._asdict())} λ and ω "
+            f"{_performance_text(record['tuned'])} λ and ω "
             "were chosen by these scores; new groups may score slightly lower."
         )
     return (
@@ -264,26 +260,17 @@ def _performance_text(means: Mapping[str, float]) -> str:
 
 
 def path_points(selector: TableSelector) -> tuple[PathPoint, ...]:
-    """Return the points of the path, none where there is a single one."""
-    path = selector.path_
-    return () if path is None or len(path) < 2 else path.points
+    """Return the points of the path, none where nothing was held out."""
+    return () if selector.path_ is None else selector.path_.points
 
 
 def about_path(selector: TableSelector) -> str:
     """Return the meaning of omega, and the origin of the scores of the path."""
-    words = [
-        "ω is the cost of a missed row relative to a wrong one: a larger ω chooses "
-        "more rows."
-    ]
-    if len(selector.omegas_) > 1:
-        words.append(
-            f"Selection takes any value from {format_omega(selector.omegas_[0])} to "
-            f"{format_omega(selector.omegas_[-1])}."
-        )
-    record = selector.training_
-    words.append(
-        f"Scores by cross-validation on {count(record['n_tuned'], 'group')}."
-        if record["n_tuned"]
-        else f"Scores on {count(record['n_judged'], 'held-out group')}."
+    rule = str(selector.policy_)
+    groups = count(selector.training_["n_judged"], "held-out group")
+    return (
+        "ω is the cost of a missed row relative to a wrong one. By default, ω = "
+        f"{format_omega(selector.omega_)}, the model chooses {rule}. Another ω moves "
+        "the end of this ranking: a larger one chooses the same rows and more. "
+        f"Scores on {groups}."
     )
-    return " ".join(words)

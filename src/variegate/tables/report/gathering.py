@@ -17,7 +17,6 @@ from variegate.tables.cells import check_numeric_relevance
 from variegate.tables.choosing import Chooser
 from variegate.tables.columns import check_column_exists, is_text, is_vector
 from variegate.tables.comparison import (
-    SizeLimit,
     learn_rivals,
     method_choosers,
     rival_choosers,
@@ -27,6 +26,7 @@ from variegate.tables.encoded import Group
 from variegate.tables.evaluation import DiversityJudge, Evaluation, judge_groups
 from variegate.tables.fitting import split_groups
 from variegate.tables.groups import Groups
+from variegate.tables.limits import NO_LIMIT
 from variegate.tables.report.description import kind_tables
 from variegate.tables.table import Table
 
@@ -107,7 +107,7 @@ def make_report(
     """Return the report of a training on a table, whose groups are read as ``how``."""
     schema = Derivation(table.schema, selector.columns_).schema
     check_report_columns(schema, relevance, show)
-    columns = selector._required_columns(True, False, relevance)
+    columns = selector._required_columns(True, relevance=relevance)
     groups = selector._read_groups(table, columns, progress=progress, **how)
     shown = tuple(show) if show else _shown_columns(selector, schema)
     learned_from, held_out = split_groups(selector, groups.survey)
@@ -141,9 +141,9 @@ def _compare_on_held_out(
         groups, learned_from, selector.seed_, memory=selector.memory, progress=progress
     )
     choosers: dict[str, Chooser] = {"learned": selector._make_chooser()}
-    choosers |= rival_choosers(rivals, SizeLimit())
+    choosers |= rival_choosers(rivals, NO_LIMIT)
     if groups.survey.columns.relevance is not None:
-        limit = selector._default_limit(SizeLimit())
+        limit = selector._default_limit(NO_LIMIT)
         choosers |= method_choosers(UNTRAINED, limit, 0.5)
     return judge_groups(
         groups,
