@@ -290,6 +290,9 @@ def test_options_of_tables_are_refused(models, call):
     given = ("select", models / "pictures", "--model", models / "pictures.json", "-o")
     found = call(*given, "c.csv", "--budget", "3", "--all")
     assert fails(found, "--budget, --all: only for tables")
+    twice = ("--at-most", "1", "--per", "a", "--at-most", "2", "--per", "b")
+    found = call(*given, models / "c.csv", *twice)
+    assert fails(found, "several limits are for tables: give one")
     found = call(*given, models / "c.txt")
     assert fails(found, "'.txt' is of no known table format")
     (models / "c.html").write_text("")
@@ -305,10 +308,6 @@ def test_a_contact_sheet_is_not_for_tables(tmp_path, call):
     written = ("-o", tmp_path / "c.parquet", "--html", tmp_path / "c.html")
     found = call("select", path, *method, *written)
     assert fails(found, "--html is for pictures, documents and videos")
-    found = call(
-        "select", path, *method, *written[:2], "--at-most", "2", "--per", "kind"
-    )
-    assert fails(found, "--at-most is for pictures, documents and videos")
 
 
 def test_a_model_with_vectors_of_its_owner_is_refused(tmp_path):

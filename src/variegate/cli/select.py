@@ -113,9 +113,8 @@ def select(
             return choose_items(table, loaded, out, html, force, as_json, **limits)
         refuse_other_data(table, loaded)
         choose = _model_selector(model, loaded, roles, given)
-    for name, value in (("--html", html), ("--at-most", at_most), ("--per", per)):
-        if value is not None:
-            raise click.UsageError(f"{name} is for pictures, documents and videos")
+    if html is not None:
+        raise click.UsageError("--html is for pictures, documents and videos")
     how = {}
     with output.print_warnings_as_notes():
         source = options.open_table(table, separator, cluster.skip_unreadable)
