@@ -214,6 +214,7 @@ def test_one_sentence_a_line_stays_so():
         ("It is done as follows:", "other"),
         ("This is the case if it rains; and", "other"),
         ("Copyright (C) 2007 Some Foundation, Inc.", "other"),
+        ("The Harbour Copyright©2013 by Anna Alm.", "other"),
         ("ls [OPTION]... [FILE...]", "other"),
         ("do not ignore entries starting with .", "other"),
         ("MAKE_MEM_DEFINED_IF_ADDRESSABLE.", "other"),

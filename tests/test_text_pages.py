@@ -173,6 +173,10 @@ The harbour was closed by a storm on Monday, and the ferries stayed in port all 
 the water rose by two metres at the old quay of the town.
 
 Keywords: storms, harbours, ferries.
+
+Index Terms
+
+The storms of the north, and all of the harbours of the south and of the west.
 """
     assert sentences(pages_document(text_pages(text), "")) == [
         "The harbour was closed by a storm on Monday, and the ferries stayed in port "

@@ -47,7 +47,7 @@ _BREAKS_OFF = re.compile(r"(?:,|[^\W\d_A-Z]|\b[A-Z])$")
 _FIELD = re.compile(r"[A-Z][A-Za-z-]{1,30}:\s")
 _NUMERIC_DATE = re.compile(r"\d{1,4}([/.-])\d{1,2}\1\d{1,4}(?!\d)")
 _DAY_AND_YEAR = re.compile(r"(?<!\d)\d{1,2}\D+\d{4}(?!\d)")
-_COPYRIGHT = re.compile(r"(?i)(?:copyright\W+(?:©|\(c\)|\d)|©|\(c\)\s+\d)")
+_COPYRIGHT = re.compile(r"(?i)(?:\S+\s+){0,3}?copyright\W+(?:©|\(c\)|\d)|©|\(c\)\s+\d")
 _NUMBERED = re.compile(r"(?:section\s+)?\d{1,3}(?:\.\d{1,3})*[.:)]?\s+(?=\D)", re.I)
 _SECTION = re.compile(r"\d{1,3}(?:\.\d{1,3})+[.:)]?(?:\s+\S+){1,5}$")
 _LOOSE_DOTS = re.compile(r"[\s,]\.+$|\.\.\]+$")  # "starting with .", "[FILE...]"

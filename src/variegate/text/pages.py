@@ -34,10 +34,10 @@ _LEADERS = re.compile(r"(?:\. ?){5,}|…{2,}")
 _NUMBERED_HEADING = re.compile(
     r"(?:(?:chapter|section|appendix)\s+)?(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.?\s+\S", re.I
 )
-_BIBLIOGRAPHY = re.compile(
+_LIST_HEADING = re.compile(
     r"(?:\d+(?:\.\d+)*\.?\s*)?(?:references(?: and notes)?|notes and references|"
     r"bibliography|works cited|literature(?: cited)?|literatur(?:verzeichnis)?|"
-    r"bibliographie|literatura)\W*",
+    r"bibliographie|literatura|key ?words|index terms|ccs concepts)\W*",
     re.I,
 )
 _CONTENTS = re.compile(
@@ -171,12 +171,12 @@ def _over_columns(paragraphs: list[_Paragraph]) -> list[_Paragraph]:
     """Join paragraphs that go on in another column; mark contents and references."""
     result: list[_Paragraph] = []
     body: int | None = None  # place of the last paragraph of the body
-    listing: Piece | None = None  # heading of contents or of a bibliography
+    listing: Piece | None = None  # heading of contents, keywords or a bibliography
     for one in paragraphs:
         first = one.lines[0]
         if one.kind == "headline":
             if len(one.lines) == 1 and (
-                _BIBLIOGRAPHY.fullmatch(first.text) or _CONTENTS.fullmatch(first.text)
+                _LIST_HEADING.fullmatch(first.text) or _CONTENTS.fullmatch(first.text)
             ):
                 listing = first
             elif listing is not None and first.size >= 0.98 * listing.size:
