@@ -3,7 +3,7 @@
 The tests run every page (``tests/test_docs.py``), and ``docs/pictures.py`` keeps the
 pictures that pages make.  Blocks of a page build on each other and run in one folder:
 
-- ```` ```python ```` blocks run in one namespace;
+- ```` ```python ```` blocks run in one namespace, those of the README each in its own;
 - in ```` ```console ```` blocks the lines after ``$ `` are run by bash (and those
   after ``> ``, which continue them).  They must succeed; the other lines are what they
   print, and are not compared.  ``pip install`` is not run.  Where there are only plain
@@ -97,13 +97,15 @@ def pictures(page: Path) -> list[Path]:
 
 
 def run(page: Path, folder: Path, n_groups: int | None = None) -> None:
-    """Run all blocks of a page in a folder.
+    """Run all blocks of a page in a folder, each block of the README by itself.
 
     With ``n_groups``, tables that the page makes have no more groups than that.
     """
-    namespace: dict[str, Any] = {"__name__": page.stem}
+    namespace: dict[str, Any] = {}
     with chdir(folder):
         for block in blocks(page):
+            if not namespace or page.name == "README.md":
+                namespace = {"__name__": page.stem}
             if block.language == "python":
                 # Empty lines before it: errors name the line of the page.
                 source = "\n" * (block.line - 1) + block.text

@@ -89,6 +89,15 @@ def test_console_blocks_run_in_order_with_the_python_blocks(tmp_path):
     assert pages.made_pictures(page, folder) == {shown: folder / "sub" / "b.png"}
 
 
+def test_blocks_of_the_readme_run_by_themselves(tmp_path):
+    text = "```python\nstorm = 1\n```\n\n```python\nprint(storm)\n```\n"
+    for name in ("page.md", "README.md"):
+        (tmp_path / name).write_text(text)
+    pages.run(tmp_path / "page.md", tmp_path)
+    with pytest.raises(NameError, match="storm"):
+        pages.run(tmp_path / "README.md", tmp_path)
+
+
 def test_a_command_that_fails_fails_the_page(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("# Page\n\n```console\n$ false\n$ true\n```\n")
