@@ -182,14 +182,12 @@ def exit_when_parent_dies(parent: int) -> None:
 
 
 def _exit_without_parent(parent: int) -> None:
-    """Poll the parent process, and exit when it is gone."""
     while os.getppid() == parent:
         time.sleep(_PERIOD)
     os._exit(1)  # at once, in the middle of whatever the other threads do
 
 
 def _exit_loky_worker_with_parent() -> None:
-    """Make a worker of loky exit when its parent dies."""
     parent = multiprocessing.parent_process()
     # Without a sentinel it is loky's worker, which no server stands above.
     if parent is not None and parent.sentinel is None and parent.pid is not None:

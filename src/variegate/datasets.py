@@ -108,7 +108,6 @@ def _check_theta(theta: Any, n_features: int, rng: np.random.Generator) -> Float
 
 
 def _most_probable(X: FloatArray, theta: FloatArray) -> BoolArray:
-    """Return the most probable subset, as a mask, by looking at all."""
     scaled = np.exp(X @ theta)[:, None] * X
     best = int(np.argmax(log_principal_minors(*split_scale(scaled @ scaled.T))))
     return (best >> np.arange(len(X)) & 1).astype(bool)

@@ -101,13 +101,11 @@ class LEnsemble:
 
     @classmethod
     def _from_representation(cls, representation: Representation) -> LEnsemble:
-        """Return an ensemble that holds its kernel as ``representation``."""
         ensemble = cls.__new__(cls)
         ensemble._set_representation(representation)
         return ensemble
 
     def _set_representation(self, representation: Representation) -> None:
-        """Set the representation, and number the items from 0."""
         self.representation = representation
         self.items = np.arange(len(representation))
 

@@ -176,12 +176,10 @@ class GroundSet:
 
 
 def _quote_names(blocks: Mapping[str, Any]) -> str:
-    """Join the names of blocks, quoted, with commas."""
     return ", ".join(repr(name) for name in blocks)
 
 
 def _similarity_blocks(similarity: Any, quality: FloatArray) -> dict[str, Any]:
-    """Return the similarity as checked matrices by block name."""
     if similarity is None:
         return {"": quality}
     if not isinstance(similarity, Mapping):

@@ -37,7 +37,6 @@ _DENSE_ENTRIES = 250_000
 
 
 def _as_item_set(subset: SubsetLike) -> set[int]:
-    """Return item numbers or a mask as a set of item numbers."""
     array = np.asarray(subset)
     if array.dtype == bool:
         array = np.flatnonzero(array)
@@ -109,7 +108,6 @@ def mean_f_score(first: BoolArray, second: BoolArray, counts: IntArray) -> Float
 
 
 def _sparse_rows(subsets: BoolArray) -> Any:
-    """Return boolean rows (n, N) as a sparse CSR array of ones."""
     from scipy import sparse
 
     rows, items = np.nonzero(subsets)

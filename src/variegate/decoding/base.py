@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +17,7 @@ from variegate.ground_set import check_costs
 from variegate.selection import Ensemble, Selection
 
 #: Costs add up with rounding; a budget is not broken by less than this share of it.
-_BUDGET_ROUNDING = 1e-9
+BUDGET_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -51,11 +52,7 @@ class Constraint:
         per: Any = None,
     ) -> Constraint:
         """Check the arguments of ``LEnsemble.decode``."""
-        if k is not None:
-            if isinstance(k, bool) or not isinstance(k, int | np.integer):
-                raise ValueError(f"k must be a whole number, got {k!r}")
-            if not 0 <= k <= n_items:
-                raise ValueError(f"k must be between 0 and {n_items} items, got {k}")
+        check_k(k, n_items)
         if budget is not None:
             check_number("budget", budget, positive=True)
         if costs is not None and budget is None:
@@ -93,7 +90,7 @@ class Constraint:
 
     def largest_cost(self) -> float:
         """Return the largest total cost that counts as within the budget."""
-        return np.inf if self.budget is None else self.budget * (1.0 + _BUDGET_ROUNDING)
+        return np.inf if self.budget is None else self.budget * (1.0 + BUDGET_ROUNDING)
 
     def largest_size(self) -> int:
         """Return the largest number of items that may be chosen, whatever ``k``."""
@@ -150,6 +147,16 @@ class Constraint:
         if self.at_most is not None:
             feasible = feasible & self.at_most.allows(subsets)
         return feasible
+
+
+def check_k(k: Any, n_items: int) -> None:
+    """Refuse a number of items that cannot be chosen, unless it is None."""
+    if k is None:
+        return
+    if isinstance(k, bool) or not isinstance(k, Integral):
+        raise ValueError(f"k must be a whole number, got {k!r}")
+    if not 0 <= int(k) <= n_items:
+        raise ValueError(f"k must be between 0 and {n_items} items, got {k}")
 
 
 def check_size(at_most: AtMost, k: int, chosen: Sequence[int] = ()) -> None:

@@ -208,7 +208,6 @@ def _is_ill_conditioned(kernel: Representation) -> bool:
 
 
 def _graded_representation(kernel: Representation) -> Graded:
-    """Return the rows of a kernel at the edge of its rank."""
     if isinstance(kernel, Dense):
         return Graded.of_similarity(kernel.S, kernel.log_scale)
     if isinstance(kernel, Factored):
@@ -285,7 +284,6 @@ class _Search:
         self.n_nodes = 0
 
     def visit_nodes(self) -> None:
-        """Visit some more nodes."""
         from variegate.linalg.compiled.branch_bound import search_nodes
 
         is_certain = self._is_in_doubt and self._evaluate_next_node()
@@ -307,11 +305,9 @@ class _Search:
         return True
 
     def best_subset(self) -> IntArray | None:
-        """Return the best subset so far."""
         if self._best_count < 0:
             return None
         return np.sort(self._best_set[: self._best_count])
 
     def upper_bound(self) -> float:
-        """Return an upper bound of all feasible log-determinants."""
         return float(max(self._nodes.bounds[: self.n_open].max(), self._best_value))

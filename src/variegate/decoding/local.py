@@ -149,7 +149,6 @@ class _Neighbourhood:
         self.inverse_diagonal = np.einsum("ij,ij->j", inverse_factor, inverse_factor)
 
     def apply_move(self, move: tuple[int, int]) -> IntArray:
-        """Return the subset that a move leads to."""
         item, leaving = move
         after = set(self.members.tolist()) - {leaving}
         if item != _NONE:

@@ -99,7 +99,6 @@ class MBR:
         voters: BoolArray,
         votes: IntArray,
     ) -> Selection:
-        """Choose the sample with the best agreement, of the most probable ones."""
         agreement, n_samples = as_agreement(self.agreement), int(votes.sum())
         candidates = voters[constraint.allows(voters)]
         if len(candidates) == 0:
@@ -132,7 +131,6 @@ class MBR:
         voters: BoolArray,
         votes: IntArray,
     ) -> Selection:
-        """Add the item that raises the mean agreement most, while any does."""
         search = (
             self.search if isinstance(self.search, GreedySearch) else GreedySearch()
         )

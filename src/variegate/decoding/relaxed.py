@@ -172,7 +172,6 @@ def softmax_extension(kernel: Dense, x: FloatArray) -> tuple[float, FloatArray]:
 
 
 def _tilted_normalizer(kernel: Dense, x: FloatArray) -> tuple[float, FloatArray]:
-    """Return the normalizer and marginal kernel of ``L̃`` at ``x`` inside the cube."""
     v = kernel.log_scale + 0.5 * (np.log(x) - np.log1p(-x))
     return normalizer_and_marginal_kernel(kernel.S, v)
 

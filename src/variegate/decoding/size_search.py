@@ -338,7 +338,6 @@ def largest_places(
 def _sort_largest(
     values: FloatArray, count: int, at_most: AtMost | None = None
 ) -> FloatArray:
-    """Return the largest of every row, in descending order."""
     if at_most is not None:
         tightest = at_most.tightest()
         orders = np.argsort(-values, axis=1, kind="stable")

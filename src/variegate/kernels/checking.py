@@ -143,7 +143,6 @@ class _Point:
         return np.array(self.kernel.penalty_and_gradient(self.parameters(free))[0])
 
     def check_value(self, shape: tuple[int, ...]) -> None:
-        """Check shape, entries and eigenvalues, and that nothing else is changed."""
         name, parameters = f"value of {self.place}", self.parameters()
         S = np.array(self.kernel.value(self.prepared, parameters))
         _check_array(name, S, shape)
@@ -157,7 +156,6 @@ class _Point:
             )
 
     def check_gradient(self, G: FloatArray) -> None:
-        """Check shape and entries, and the value and gradient computed at once."""
         name = f"pull_back of {self.place}"
         given, parameters = G.copy(), self.parameters()
         gradient = np.array(self.kernel.pull_back(self.prepared, parameters, given))

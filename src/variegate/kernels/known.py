@@ -7,6 +7,7 @@ and :class:`PartlyLoaded` stands for all ground sets.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,9 +24,9 @@ class SomeRows:
 
     def __init__(self, ground_set: GroundSet, rows: IntArray) -> None:
         self._size = len(ground_set)
-        self._rows = rows
         self._blocks = {
-            name: features[rows] for name, features in ground_set.blocks.items()
+            name: _PartialMatrix((self._size, features.shape[1]), rows, features[rows])
+            for name, features in ground_set.blocks.items()
         }
 
     def __len__(self) -> int:
@@ -35,22 +36,22 @@ class SomeRows:
         """Return the features of a block, to be asked for rows that are known."""
         if block is None and len(self._blocks) == 1:
             block = next(iter(self._blocks))
-        return _PartialMatrix(self._size, self._rows, self._blocks[block or ""])
+        return self._blocks[block or ""]
 
 
+@dataclass(frozen=True, eq=False)
 class _PartialMatrix:
     """A matrix of which some rows are known."""
 
-    def __init__(self, n_rows: int, rows: IntArray, values: Any) -> None:
-        self.shape = (n_rows, values.shape[1])
-        self._rows = rows
-        self._values = values
+    shape: tuple[int, int]
+    rows: IntArray
+    values: Any
 
     def __getitem__(self, rows: IntArray) -> Any:
-        places = np.searchsorted(self._rows, rows)
-        if not np.array_equal(self._rows[places], rows):
+        places = np.searchsorted(self.rows, rows)
+        if not np.array_equal(self.rows[places], rows):
             raise LookupError("a kernel looks at rows that looks_at did not name")
-        return self._values[places]
+        return self.values[places]
 
 
 class PartlyLoaded(Sequence[Any]):

@@ -60,7 +60,6 @@ class Linear(FixedKernel):
 
 
 def _unit_rows(features: Any) -> Any:
-    """Return rows scaled to unit length; rows of zeros stay."""
     from sklearn.preprocessing import normalize  # slow to import, seldom needed
 
     return normalize(features)

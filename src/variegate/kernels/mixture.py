@@ -84,7 +84,6 @@ class Mixture(WeightedSum):
         return {k: part for k, part in parts if not isinstance(part, FixedKernel)}
 
     def _fixed_places(self) -> IntArray:
-        """Return the places of the kernels without parameters."""
         learned = self._learned_kernels()
         return np.array([k for k in range(self.n_weights) if k not in learned], np.intp)
 

@@ -305,7 +305,6 @@ class MultipleKernel(WeightedSum):
 
 
 def _arrays_to_json(arrays: Mapping[str | None, FloatArray]) -> list[dict[str, Any]]:
-    """Return arrays as plain values."""
     return [{"block": block, "values": a.tolist()} for block, a in arrays.items()]
 
 
@@ -318,7 +317,6 @@ def _check_bandwidths(bandwidths: Any) -> FloatArray:
 
 
 def _ground_set_step(n_sets: int) -> int:
-    """Return the step between ground sets that bandwidths follow."""
     return -(-n_sets // MEDIAN_SETS)
 
 

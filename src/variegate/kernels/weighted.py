@@ -156,7 +156,6 @@ class PackedSimilarities:
         return S if self.is_stack else np.asarray(S[0])
 
     def _compiled_arguments(self) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
-        """Return the chains as compiled loops take them."""
         from variegate.linalg.compiled import read_only
 
         held = read_only(self.packed), read_only(self.diagonal)

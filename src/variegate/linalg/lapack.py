@@ -26,7 +26,6 @@ _LOWER, _TRANSPOSED = c_char(b"U"), c_char(b"T")
 
 
 def _load_routine(module: Any, name: str, n_arguments: int) -> Any:
-    """Return a routine of SciPy's LAPACK or BLAS, all of its arguments pointers."""
     capsule = module.__pyx_capi__[name]
     api = ctypes.pythonapi
     api.PyCapsule_GetName.restype = ctypes.c_char_p

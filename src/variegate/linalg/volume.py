@@ -16,7 +16,6 @@ _ROUNDING = (16.0 * 2.0**-52) ** 2
 
 
 def _squared_lengths(rows: FloatArray) -> FloatArray:
-    """Return the squared lengths (...,) of rows (..., D)."""
     return np.asarray(np.einsum("...d,...d->...", rows, rows))
 
 

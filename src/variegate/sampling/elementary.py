@@ -8,8 +8,6 @@ of every item.  Small ground sets have few states, whatever the number of sample
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from variegate._random import splitmix_uniforms
@@ -31,12 +29,11 @@ def sample_elementary(
     ``vectors`` (M, N) are orthonormal, in rows; ``kept`` (n, M) says which span each
     sample, and ``seeds`` (n,) are of uint64.  Returns a boolean array (n, N).
     """
-    first, process, _ = distinct_rows(kept)
-    processes = _Processes.collect_vectors(vectors, kept[first])
+    first, state, _ = distinct_rows(kept)
+    states, state = _States(vectors, kept[first]), state.copy()
     size = kept.sum(axis=1)
     chosen = np.zeros((len(seeds), vectors.shape[1]), dtype=bool)
     drawn = np.zeros(len(seeds), dtype=np.int64)
-    states, state = _States.initial_states(processes), process.copy()
     for count in range(int(size.max(initial=0))):
         samples = np.flatnonzero(size > count)
         item = np.empty(len(seeds), dtype=np.intp)
@@ -53,53 +50,34 @@ def sample_elementary(
             waiting, window = waiting[~is_done], _WINDOW
         chosen[samples, item[samples]] = True
         samples = np.flatnonzero(size > count + 1)
-        states, state[samples] = states.states_after_picks(
-            state[samples], item[samples]
-        )
+        state[samples] = states.pick_items(state[samples], item[samples])
     return chosen
 
 
-@dataclass(frozen=True, eq=False)
-class _Processes:
-    """The entries of the kept vectors of P elementary processes."""
+class _States:
+    """P elementary processes, and S states: a process given the items picked so far."""
 
-    rows: FloatArray  # (P, N, K), of each item, padded with zeros
-    squared: FloatArray  # (P, N + 1), squared lengths of the rows; the last of no item
-    cumulative: FloatArray  # (P, N + 1), their sums up to each item; the last infinite
-
-    @classmethod
-    def collect_vectors(cls, vectors: FloatArray, kept: BoolArray) -> _Processes:
-        """Collect the kept vectors (P, M) of each process."""
+    def __init__(self, vectors: FloatArray, kept: BoolArray) -> None:
         sizes = kept.sum(axis=1)
-        n_items = vectors.shape[1]
-        rows = np.zeros((len(kept), n_items, int(sizes.max(initial=0))))
+        n_processes, n_items = len(kept), vectors.shape[1]
+        # (P, N, K): each item's entries of the kept vectors, padded with zeros.
+        self.rows = np.zeros((n_processes, n_items, int(sizes.max(initial=0))))
         process, vector = np.nonzero(kept)
         place = np.arange(len(vector)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        rows[process, :, place] = vectors[vector]
-        squared = np.zeros((len(kept), n_items + 1))
-        squared[:, :-1] = np.einsum("pik,pik->pi", rows, rows)
-        cumulative = np.full(squared.shape, np.inf)
-        squared[:, :-1].cumsum(axis=1, out=cumulative[:, :-1])
-        return cls(rows, squared, cumulative)
-
-
-@dataclass(frozen=True, eq=False)
-class _States:
-    """Processes given the items picked so far."""
-
-    processes: _Processes
-    process: IntArray  # (S,), of each state
-    basis: FloatArray  # (S, count, K), orthonormal, the span of the picked items' rows
-    left: FloatArray  # (S, N + 1), squared residuals of the items outside this span
-
-    @classmethod
-    def initial_states(cls, processes: _Processes) -> _States:
-        """Return one state for each process, nothing picked."""
-        n_processes, _, width = processes.rows.shape
-        left = processes.squared.copy()
-        left[:, -1] = _TAKEN
-        basis = np.zeros((n_processes, 0, width))
-        return cls(processes, np.arange(n_processes), basis, left)
+        self.rows[process, :, place] = vectors[vector]
+        # (P, N + 1): their squared lengths, the last of no item.
+        self.squared = np.zeros((n_processes, n_items + 1))
+        self.squared[:, :-1] = np.einsum("pik,pik->pi", self.rows, self.rows)
+        # (P, N + 1): the sums of these up to each item, the last infinite.
+        self.cumulative = np.full(self.squared.shape, np.inf)
+        self.squared[:, :-1].cumsum(axis=1, out=self.cumulative[:, :-1])
+        # (S,), one state for each process at first.
+        self.process = np.arange(n_processes)
+        # (S, count, K): an orthonormal basis of the picked items' rows.
+        self.basis = np.zeros((n_processes, 0, self.rows.shape[2]))
+        # (S, N + 1): squared residuals of the items outside its span.
+        self.left = self.squared.copy()
+        self.left[:, -1] = _TAKEN
 
     def propose_items(
         self, state: IntArray, uniform: FloatArray
@@ -111,12 +89,12 @@ class _States:
         ``window`` on is where the next window begins, nothing being accepted.
         """
         process = self.process[state]
-        cumulative = self.processes.cumulative.take(process, axis=0)
+        cumulative = self.cumulative.take(process, axis=0)
         window, width = uniform.shape[1] - 1, cumulative.shape[1]
         target = uniform[:, :-1] * cumulative[:, -2:-1]
         item = (cumulative[:, None] > target[:, :, None]).argmax(axis=2)
         left = self.left.take(width * state[:, None] + item)
-        squared = self.processes.squared.take(width * process[:, None] + item)
+        squared = self.squared.take(width * process[:, None] + item)
         is_accepted = uniform[:, 1:] * squared < left
         following = np.tile(np.arange(window + 2), (len(state), 1))
         used = np.where(left == _TAKEN, 1, 2)
@@ -126,25 +104,24 @@ class _States:
             at = following[samples, at]
         return item[samples, np.minimum(at, window - 1)], at
 
-    def states_after_picks(
-        self, state: IntArray, item: IntArray
-    ) -> tuple[_States, IntArray]:
-        """Return the states after each sample's pick, and the number of each."""
-        n_items = self.processes.rows.shape[1]
+    def pick_items(self, state: IntArray, item: IntArray) -> IntArray:
+        """Move on to the states after each sample's pick; return the state of each."""
+        n_items = self.rows.shape[1]
         found, number = np.unique(state * n_items + item, return_inverse=True)
         before, picked = np.divmod(found, n_items)
         process, basis = self.process[before], self.basis[before]
-        direction = self.processes.rows[process, picked]
+        direction = self.rows[process, picked]
         for _ in range(2):  # once more, to be orthogonal to rounding
             inner = np.einsum("sjk,sk->sj", basis, direction)
             direction = direction - np.einsum("sj,sjk->sk", inner, basis)
         direction /= np.sqrt(np.einsum("sk,sk->s", direction, direction))[:, None]
         left = self.left[before]
-        explained = np.einsum("sik,sk->si", self.processes.rows[process], direction)
+        explained = np.einsum("sik,sk->si", self.rows[process], direction)
         is_open = left[:, :-1] != _TAKEN
         left[:, :-1] = np.where(
             is_open, np.maximum(left[:, :-1] - explained**2, 0.0), _TAKEN
         )
         left[np.arange(len(found)), picked] = _TAKEN
-        basis = np.concatenate([basis, direction[:, None]], axis=1)
-        return _States(self.processes, process, basis, left), number
+        self.process, self.left = process, left
+        self.basis = np.concatenate([basis, direction[:, None]], axis=1)
+        return number

@@ -66,7 +66,6 @@ def sample_spectral_k(
 
 
 def _use_compiled(work: float, n_together: int) -> bool:
-    """Tell whether compiled loops draw the samples; NumPy would draw the same."""
     return work >= COMPILED_SAMPLES or work * n_together >= COMPILED_SAMPLES_TOGETHER
 
 

@@ -9,6 +9,7 @@ import torch
 from torch import Generator, Tensor
 
 from variegate._validation import check_count
+from variegate.decoding.base import check_k
 from variegate.torch.greedy import (
     DenseResiduals,
     FactoredResiduals,
@@ -59,7 +60,7 @@ def choose_greedily(
     kernels: Kernels, k: int | None, budget: float | Tensor | None
 ) -> Tensor:
     """Return the items (B, k) of a greedy choice; see ``LEnsembles.greedy``."""
-    _check_k(k, kernels.n_items)
+    check_k(k, kernels.n_items)
     room = _remaining_budget(kernels, k, budget)
     most = min(kernels.largest_rank, kernels.n_items if k is None else k)
     above = 0.0 if k is None else -torch.inf
@@ -82,7 +83,7 @@ def draw_subsets(
     kernels: Kernels, n: int, k: int | None, generator: Generator | int | None
 ) -> Tensor:
     """Return the items (B, n, largest size) of samples; see ``LEnsembles.sample``."""
-    _check_k(k, kernels.n_items)
+    check_k(k, kernels.n_items)
     check_count("n", n)
     stream = _make_generator(generator, kernels.device)
     if kernels.n_sets == 0:
@@ -120,17 +121,7 @@ def _residuals(
     return DenseResiduals(*given)
 
 
-def _check_k(k: Any, n_items: int) -> None:
-    if k is None:
-        return
-    if isinstance(k, bool) or not isinstance(k, Integral):
-        raise ValueError(f"k must be a whole number, got {k!r}")
-    if not 0 <= int(k) <= n_items:
-        raise ValueError(f"k must be between 0 and {n_items} items, got {k}")
-
-
 def _raise_for_first(wrong: Tensor, problem: str, rank: Tensor | None = None) -> None:
-    """Raise an error that names the first set with the problem."""
     if bool(wrong.any()):
         number = int(wrong.to(torch.uint8).argmax())
         known = "" if rank is None else f": its kernel has rank {int(rank[number])}"

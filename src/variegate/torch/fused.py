@@ -123,13 +123,11 @@ def _launch_kernel(
 
 
 def _as_bytes(given: Tensor) -> Tensor:
-    """Return booleans as bytes, and numbers as they are."""
     given = given.contiguous()
     return given.view(torch.uint8) if given.dtype == torch.bool else given
 
 
 def _expand_costs(given: Tensor | float, X: Tensor) -> Tensor:
-    """Return costs (B, N)."""
     if not isinstance(given, Tensor):
         return X.new_full(X.shape[:2], given)
     return given.to(X.dtype).expand(X.shape[:2]).contiguous()

@@ -19,6 +19,7 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor
 
+from variegate.decoding.base import BUDGET_ROUNDING
 from variegate.linalg.limits import RANK_TOLERANCE
 
 #: A residual up to this is rounding: the item lies in the span of the items taken.
@@ -35,9 +36,6 @@ _TIE = {torch.float64: 1e-10, torch.float32: 1e-5}
 
 #: Rounds between checks whether all sets have ended, which wait for the device.
 _ROUNDS_UNASKED = 16
-
-#: Costs add up with rounding; a budget is not broken by less than this share of it.
-_BUDGET_ROUNDING = 1e-9
 
 
 class Residuals(ABC):
@@ -191,7 +189,7 @@ class RemainingBudget:
         self, costs: Tensor, budget: Tensor, present: Tensor, k: int | None
     ) -> None:
         self._costs = torch.where(present, costs.double(), torch.inf)
-        self._limit = budget.double() * (1.0 + _BUDGET_ROUNDING)
+        self._limit = budget.double() * (1.0 + BUDGET_ROUNDING)
         self._spent = torch.zeros_like(self._limit)
         self._free = present.clone()
         self._k = k

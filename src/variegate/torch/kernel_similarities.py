@@ -182,7 +182,6 @@ def _base_matrices(kernel: WeightedSum, batch: ExampleBatch) -> Iterator[Tensor]
 def _call_for_each_set(
     function: Callable[[GroundSet], Any], batch: ExampleBatch
 ) -> list[Any]:
-    """Call a function with every ground set; errors name its position."""
     found = []
     for example in batch.examples:
         with name_position_in_errors(example.position):
@@ -237,7 +236,6 @@ def _prepare_kinds(
 def _checked_features(
     batch: ExampleBatch, block: str | None, n_features: int
 ) -> Tensor:
-    """Return features, as many as the kernel was fitted with."""
     given = batch.block(block)
     for example, features in zip(batch.examples, given, strict=True):
         if features.shape[1] != n_features:

@@ -268,7 +268,6 @@ class _Samples:
     items: Tensor  # (T, k + 1): item numbers, -1 after the last
 
     def of(self, which: Tensor) -> _Samples:
-        """Return some of the samples, by their places."""
         return _Samples(*(values[which] for values in vars(self).values()))
 
 

@@ -84,7 +84,6 @@ class _CompileNotice(event.Listener):
 
 
 def _is_interactive() -> bool:
-    """Whether standard error is a terminal or a notebook."""
     in_notebook = "ipykernel" in sys.modules
     return in_notebook or (sys.stderr is not None and sys.stderr.isatty())
 

@@ -182,7 +182,6 @@ def _bound_by_spectrum(T: Any, problem: Any, room: Any, size: int, left: int) ->
 def _fill_schur_complement(
     levels: Any, count: int, members: Any, size: int, item: int
 ) -> None:
-    """Fill the level of ``count + 1`` items by Schur complements."""
     T, child = levels[count], levels[count + 1]
     pivot = T[item, item]
     for a in range(size):

@@ -90,7 +90,6 @@ class Factored(Representation):
         return norms
 
     def _float64_rows(self, which: slice | int | IntArray) -> FloatArray:
-        """Return some rows in double precision."""
         return np.asarray(self.B[which], dtype=np.float64)
 
     def diagonal(self) -> FloatArray:

@@ -297,7 +297,6 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
     def _describe_run(
         self, examples: Sequence[Example], held_out: Sequence[Example]
     ) -> dict[str, Any]:
-        """Describe this run as plain values."""
         settings = self.get_params(deep=False)
         state, modules = self.random_state, ((role, settings[role]) for role in ROLES)
         return {
@@ -308,7 +307,6 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
         }
 
     def _make_callback(self) -> Callable[[Epoch], object] | None:
-        """Return the callback, with messages if ``verbose``."""
         if not self.verbose:
             return self.callback
         tell = ProgressPrinter(type(self).__name__)
@@ -375,7 +373,6 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
         return np.asarray(u.cpu().numpy(), dtype=np.float64)
 
     def _network_on_device(self) -> DPPNetwork:
-        """Return the network on its device, not in training."""
         self.network_.to(self._torch_device()).eval()
         return self.network_
 

@@ -289,7 +289,6 @@ def seeded_random(seed: int, device: torch.device) -> Iterator[None]:
 
 @torch.no_grad()
 def _n_embedding(encoder: nn.Module, n_features: int) -> int:
-    """Return the number of outputs of an encoder."""
     encoder.eval()
     embedding = encoder(_match_precision(encoder, torch.zeros(2, n_features)))
     if not isinstance(embedding, Tensor) or embedding.shape[:-1] != (2,):

@@ -102,7 +102,6 @@ def decode(document: Mapping[str, Any], own: Own = NOTHING) -> NeuralDPP:
 def _restore_modules(
     names: Mapping[str, str | None], modules: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the modules that a file names, as they were given back."""
     if unknown := sorted(set(modules) - {role for role in ROLES if names[role]}):
         raise ModelFileError(f"this model has no {unknown[0]} of your own")
     given = {}

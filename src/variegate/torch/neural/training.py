@@ -167,7 +167,6 @@ class Training:
     def _train_epoch(
         self, callback: Callable[[Epoch], object] | None
     ) -> Verdict | None:
-        """Go through the groups once, from the present place on."""
         place = self.place
         batches = shuffled_batches(
             self.data.sizes, self.model.batch_size, self.seed, place.epoch
@@ -248,7 +247,6 @@ class Training:
 
     @torch.no_grad()
     def _evaluate(self, items: Items) -> tuple[float, float]:
-        """Return the mean loss and the expected F-score of some groups."""
         self.network.eval()
         total = score = 0.0
         for numbers in batches_by_size(items.sizes, self.model.batch_size):
@@ -262,7 +260,6 @@ class Training:
     # Resuming ---------------------------------------------------------------------
 
     def _restore_checkpoint(self) -> None:
-        """Take over the state in the checkpoint, if there is one."""
         state = self.checkpoint.get("state")
         if state is None:
             return
