@@ -45,34 +45,6 @@ def test_extension_is_the_mean_determinant(n, rank, seed):
     assert value == pytest.approx(np.log(determinant), abs=1e-9)
 
 
-@given(n=st.integers(1, 6), seed=st.integers(0, 10**6))
-def test_extension_on_the_faces(n, seed):
-    rng, L = random_instance(seed, n)
-    x = rng.choice([0.0, 0.3, 1.0], n)
-    value, gradient = softmax_extension(Dense(L), x)
-    assert value == pytest.approx(extension_by_subsets(L, x), abs=1e-8)
-    assert (gradient[(x == 0.0) | (x == 1.0)] == 0.0).all()
-
-
-@given(n=st.integers(1, 6), seed=st.integers(0, 10**6))
-def test_extension_at_corners_is_the_log_determinant(n, seed):
-    _, L = random_instance(seed, n)
-    for y in reference.all_subsets(n):
-        corner = np.zeros(n)
-        corner[list(y)] = 1.0
-        expected = np.log(reference.det_subset(L, y))
-        value, _ = softmax_extension(Dense(L), corner)
-        assert value == pytest.approx(expected, abs=1e-7)
-
-
-def test_extension_of_impossible_items():
-    kernel = Dense(np.ones((2, 2)))
-    assert softmax_extension(kernel, np.ones(2))[0] == -np.inf
-    assert softmax_extension(kernel, np.array([1.0, 0.5]))[0] == pytest.approx(
-        np.log(0.5)
-    )
-
-
 @given(n=st.integers(1, 7), rank=st.integers(1, 7), seed=st.integers(0, 10**6))
 def test_gradient_by_central_differences(n, rank, seed):
     rng, L = random_instance(seed, n, rank)

@@ -153,22 +153,11 @@ def softmax_extension(kernel: Dense, x: FloatArray) -> tuple[float, FloatArray]:
     diagonal ``R``, hence ``[diag(x) L M⁻¹]_ii = K̃_ii`` and
     ``[diag(1 - x) M⁻¹]_ii = 1 - K̃_ii``.
 
-    ``x`` (N,) is in the closed cube.  The gradient is that in the coordinates inside
-    it, and zero for those at 0 or 1, which are left out or conditioned on; the value is
-    -inf where the items at 1 have a determinant of zero.
+    ``x`` (N,) is inside the cube.
     """
-    certain = np.flatnonzero(x == 1.0)
-    inside = np.flatnonzero((x > 0.0) & (x < 1.0))
-    gradient = np.zeros(len(x))
-    value = kernel.log_det(certain)
-    if value == -np.inf or len(inside) == 0:
-        return value, gradient
-    if len(inside) < len(x):
-        kernel = kernel.condition(certain, inside)
-    x = x[inside]
     log_normalizer, K = _tilted_normalizer(kernel, x)
-    gradient[inside] = (np.diagonal(K) - x) / (x * (1.0 - x))
-    return value + float(np.log1p(-x).sum()) + log_normalizer, gradient
+    gradient = (np.diagonal(K) - x) / (x * (1.0 - x))
+    return float(np.log1p(-x).sum()) + log_normalizer, gradient
 
 
 def _tilted_normalizer(kernel: Dense, x: FloatArray) -> tuple[float, FloatArray]:

@@ -49,7 +49,7 @@ from torch import Tensor
 
 from variegate.linalg.limits import DOUBTFUL_PIVOT, FUSED_ITEMS
 from variegate.torch.targets import (
-    LossEvaluation,
+    Evaluation,
     LossSettings,
     LossTerms,
     Targets,
@@ -76,10 +76,10 @@ def loss(
     if can_use_fused_kernel(X):
         from variegate.torch.fused import loss_terms as form
 
-    def evaluate(gradient: bool) -> LossEvaluation:
+    def evaluate(gradient: bool) -> Evaluation:
         terms = form(X, log_quality, targets, settings, gradient=gradient)
         saved = (terms.similarity_gradient, terms.quality_gradient)
-        return LossEvaluation(terms.value, terms.failed, saved, pull_back)
+        return terms.value, terms.failed, saved, pull_back
 
     def pull_back(
         by_set: Tensor, G: Tensor, slope: Tensor | None
@@ -95,9 +95,9 @@ def marginals(
 ) -> tuple[Tensor, Tensor]:
     """Return ``K_ii`` (B, N), 0 at padding, and which sets are positive definite."""
 
-    def evaluate(_: bool) -> LossEvaluation:
+    def evaluate(_: bool) -> Evaluation:
         resolvent = Resolvent(X, log_quality, mask, jitter)
-        found = resolvent.marginals()
+        found = resolvent.marginals
         failed = ~resolvent.definite[:, None]
 
         def pull_back(W: Tensor, *found: Tensor) -> tuple[Tensor | None, ...]:
@@ -109,7 +109,7 @@ def marginals(
             return G, slope.masked_fill_(failed, 0.0)
 
         included = found[0].masked_fill(failed, torch.nan)
-        return LossEvaluation(included, resolvent.definite, found, pull_back)
+        return included, resolvent.definite, found, pull_back
 
     return apply_closed_form(evaluate, X, log_quality)
 
@@ -139,11 +139,11 @@ def plain_loss_terms(
     target = TargetInverse(X_y, targets, settings)
     resolvent = Resolvent(X, log_quality, targets.mask, jitter)
     value, W, active, failed = evaluate_loss(
-        resolvent, target, resolvent.marginals, log_quality, targets, settings
+        resolvent, target, lambda: resolvent.marginals, log_quality, targets, settings
     )
     if not gradient:
         return LossTerms(value, None, None, failed)
-    included, excluded = resolvent.marginals()
+    included, excluded = resolvent.marginals
     slope = None
     if log_quality is not None:
         slope = torch.where(targets.indicator, -excluded, included)
@@ -213,12 +213,9 @@ class Resolvent:
         #: boolean (B,): whether the factorisation can be trusted
         self.definite = definite & (diagonal >= 0.0).all(dim=-1)
 
-    def marginals(self) -> tuple[Tensor, Tensor]:
-        """Invert ``M``; return ``K_ii`` and ``1 - K_ii``, neither by cancellation."""
-        return self._marginals_from_inverse
-
     @cached_property
-    def _marginals_from_inverse(self) -> tuple[Tensor, Tensor]:
+    def marginals(self) -> tuple[Tensor, Tensor]:
+        """``K_ii`` and ``1 - K_ii``, neither by cancellation; inverts ``M``."""
         self.spare = torch.empty_like(self.M)
         invert_cholesky(self.M, self.spare)
         r, diagonal = self.r, self.M.diagonal(dim1=-2, dim2=-1)

@@ -36,7 +36,7 @@ from torch import Tensor
 
 from variegate.torch.dense import TargetInverse, factor_cholesky
 from variegate.torch.targets import (
-    LossEvaluation,
+    Evaluation,
     LossSettings,
     Targets,
     apply_closed_form,
@@ -59,7 +59,7 @@ def loss(
     """Return losses (B,) of features (B, N, D), and the reasons of failures (B,)."""
     members, jitter = targets.members, settings.jitter
 
-    def evaluate(_: bool) -> LossEvaluation:
+    def evaluate(_: bool) -> Evaluation:
         features = _without_padding(F, targets.mask)
         resolvent = DualResolvent(features, log_quality, targets.mask, jitter)
         F_y = _member_rows(features, members)
@@ -82,7 +82,7 @@ def loss(
             in_F.scatter_add_(1, members[:, :, None].expand_as(rows), rows)
             return in_F, *others
 
-        return LossEvaluation(value, failed, (F,), pull_back)
+        return value, failed, (F,), pull_back
 
     ridge = jitter if isinstance(jitter, Tensor) else None
     return apply_closed_form(evaluate, F, log_quality, ridge)
@@ -93,7 +93,7 @@ def marginals(
 ) -> tuple[Tensor, Tensor]:
     """Return ``K_ii`` (B, N), 0 at padding, and which sets are positive definite."""
 
-    def evaluate(_: bool) -> LossEvaluation:
+    def evaluate(_: bool) -> Evaluation:
         features = _without_padding(F, mask)
         resolvent = DualResolvent(features, log_quality, mask, jitter)
         included, _ = resolvent.marginals(features)
@@ -105,7 +105,7 @@ def marginals(
             return resolvent.gradients(_without_padding(F, mask), W, scale)[:2]
 
         included = included.masked_fill(failed, torch.nan)
-        return LossEvaluation(included, resolvent.definite, (F,), pull_back)
+        return included, resolvent.definite, (F,), pull_back
 
     return apply_closed_form(evaluate, F, log_quality)
 
@@ -216,11 +216,8 @@ class DualResolvent:
         g = torch.zeros_like(self.share)
         if W is not None:
             factor = of_log_det + self.kept * W
-            Q = (
-                (A @ _weighted_gram(F, self.share * self.kept * W) @ A)
-                .neg_()
-                .to(F.dtype)
-            )
+            delta = _weighted_gram(F, self.share * self.kept * W)
+            Q = (A @ delta @ A).neg_().to(F.dtype)
         A = A.to(F.dtype)
         for sets, rows in _chunks(F):
             part, out = F[sets, rows], in_F[sets, rows]

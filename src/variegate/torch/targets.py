@@ -214,18 +214,18 @@ def evaluate_loss(
 # Gradients in closed form ---------------------------------------------------------
 
 
-class LossEvaluation(NamedTuple):
-    """A result, and its gradient."""
-
-    value: Tensor
-    flags: Tensor  # (B,): not differentiable
-    saved: tuple[Tensor | None, ...]
-    # from the gradient in ``value``, and ``saved``, to the gradients in the inputs
-    pull_back: Callable[..., tuple[Tensor | None, ...]]
+#: A result, flags (B,) that are not differentiable, tensors to save, and a function
+#: from the gradient in the result, and these tensors, to the gradients in the inputs.
+Evaluation = tuple[
+    Tensor,
+    Tensor,
+    tuple[Tensor | None, ...],
+    Callable[..., tuple[Tensor | None, ...]],
+]
 
 
 def apply_closed_form(
-    evaluate: Callable[[bool], LossEvaluation], *inputs: Tensor | None
+    evaluate: Callable[[bool], Evaluation], *inputs: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     """Return the value and the flags of an evaluation, differentiable in ``inputs``.
 
@@ -238,7 +238,7 @@ def apply_closed_form(
 class _ClosedForm(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, evaluate: Callable[[bool], LossEvaluation], *inputs: Tensor
+        ctx: Any, evaluate: Callable[[bool], Evaluation], *inputs: Tensor
     ) -> tuple[Tensor, Tensor]:
         with full_precision(inputs[0]):
             value, flags, saved, pull_back = evaluate(any(ctx.needs_input_grad))
