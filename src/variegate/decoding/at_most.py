@@ -59,6 +59,11 @@ class AtMost:
             room += [int(most)] * (int(numbers.max(initial=-1)) + 1)
         return cls(labels, np.array(room, dtype=np.intp))
 
+    @classmethod
+    def unlimited(cls, n_items: int) -> AtMost:
+        """Return one label for all items, of which all may be chosen."""
+        return cls(np.zeros((1, n_items), dtype=np.intp), np.array([n_items]))
+
     def among(self, items: IntArray) -> AtMost:
         """Return the same limits on some of the items."""
         return replace(self, labels=self.labels[:, items])

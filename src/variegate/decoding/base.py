@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.random import Generator
 
-from variegate._typing import BoolArray, FloatArray, IntArray
+from variegate._typing import BoolArray, FloatArray
 from variegate._validation import check_number
 from variegate.decoding.at_most import AtMost
 from variegate.ground_set import check_costs
@@ -66,14 +66,11 @@ class Constraint:
 
     def _check_k(self, k: int) -> None:
         """Refuse a number of items that the budget or the limits rule out."""
-        cheapest: IntArray | None = np.argsort(self.costs, kind="stable")[:k]
-        within = ""
         if self.at_most is not None:
             check_size(self.at_most, k)
-            cheapest, within = self.at_most.cheapest(self.costs, k), " within at_most"
-        assert cheapest is not None
-        cost = float(self.costs[cheapest].sum())
+        cost = float(self.costs[self._limits().cheapest(self.costs, k)].sum())
         if not self.affords(cost):
+            within = "" if self.at_most is None else " within at_most"
             raise ValueError(
                 f"no {k} items fit the budget {self.budget:g}: the {k} cheapest"
                 f"{within} cost {cost:g}"
@@ -107,33 +104,24 @@ class Constraint:
             middle = (fewest + most + 1) // 2
         return fewest
 
+    def _limits(self) -> AtMost:
+        return self.at_most or AtMost.unlimited(len(self.costs))
+
     def leaves_room(self, chosen: list[int]) -> BoolArray:
         """Return which items can be added so that the rest of ``k`` still fits.
 
         After an item, ``k - |chosen| - 1`` more are to come, at the least the cheapest.
         """
-        spent = float(self.costs[chosen].sum())
-        room = np.ones(len(self.costs), dtype=bool)
-        if self.budget is not None:
-            later = 0 if self.k is None else self.k - len(chosen) - 1
-            free = np.ones(len(self.costs), dtype=bool)
-            free[chosen] = False
-            cheapest = np.flatnonzero(free)[np.argsort(self.costs[free], kind="stable")]
-            among = np.zeros(len(self.costs), dtype=bool)
-            among[cheapest[: later + 1]] = True
-            # One of the cheapest is counted once, anything else comes on top of them.
-            with_one = spent + self.costs[cheapest[: later + 1]].sum()
-            others = spent + self.costs[cheapest[:later]].sum()
-            total = np.where(among, with_one, others + self.costs)
-            room = np.asarray(self.affords(total))
-        if (at_most := self.at_most) is None:
-            pass
-        elif self.k is None or (self.budget is None and len(at_most.labels) == 1):
-            room &= at_most.open(chosen)
-        else:
+        spent, at_most = float(self.costs[chosen].sum()), self.at_most
+        room: BoolArray = np.ones(len(self.costs), dtype=bool)
+        if self.k is None:
+            room = np.asarray(self.affords(spent + self.costs))
+        elif self.budget is not None or (at_most and len(at_most.labels) > 1):
             count = self.k - len(chosen)
-            least = at_most.least_costs(self.costs, count, chosen)
-            room &= np.isfinite(least) & np.asarray(self.affords(spent + least))
+            least = self._limits().least_costs(self.costs, count, chosen)
+            room = np.isfinite(least) & np.asarray(self.affords(spent + least))
+        if at_most is not None:
+            room &= at_most.open(chosen)
         room[chosen] = False
         return room
 
