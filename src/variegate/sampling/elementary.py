@@ -124,4 +124,4 @@ class _States:
         left[np.arange(len(found)), picked] = _TAKEN
         self.process, self.left = process, left
         self.basis = np.concatenate([basis, direction[:, None]], axis=1)
-        return number
+        return np.asarray(number)
