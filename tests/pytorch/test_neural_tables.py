@@ -9,7 +9,7 @@ from neural_cases import seeded_encoder, small
 
 import variegate as vg
 from variegate.files.models import ModelFileError
-from variegate.partitions import Serial
+from variegate.partitions import Engine, Serial
 from variegate.tables import (
     TableFile,
     TableSelector,
@@ -65,8 +65,11 @@ def test_file_by_file_it_chooses_the_same_and_does_not_learn(
         other.fit(folder, engine=OfWorkers())
 
 
-class OfWorkers:
-    """An engine that does not work in this process."""
+class OfWorkers(Engine):
+    """An engine that is not one of this process, but for its work."""
+
+    def map(self, *given, **options):
+        return Serial().map(*given, **options)
 
 
 def test_saved_and_loaded_it_chooses_the_same(selector, tmp_path, device):
