@@ -40,13 +40,10 @@ def new_figure(
     """
     with explain_missing("figures need matplotlib", "plot"):
         new = _figure_class()
-    if isinstance(height, Sequence):
-        figure = new(figsize=(width, sum(height)), layout="constrained")
-        grid = figure.add_gridspec(panels, 1, height_ratios=height)
-    else:
-        figure = new(figsize=(width, height), layout="constrained")
-        grid = figure.add_gridspec(1, panels)
-    row = [figure.add_subplot(grid[k]) for k in range(panels)]
+    heights = height if isinstance(height, Sequence) else [height]
+    figure = new(figsize=(width, sum(heights)), layout="constrained")
+    shape = (1, panels) if len(heights) == 1 else (panels, 1)
+    row = list(figure.subplots(*shape, height_ratios=heights, squeeze=False).flat)
     for axes in row:
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(axis="y", color="#dddddd", linewidth=0.8)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import math
 import textwrap
 from collections.abc import Collection, Iterable, Sequence
+from itertools import count, zip_longest
 
 from variegate._install import explain_missing
 
 #: Characters of the longest bar to one side.
 _BAR = 16
-
-#: More characters than any line has, so that no terminal cuts one.
-_WIDTH = 100_000
 
 
 def align_columns(
@@ -24,21 +21,16 @@ def align_columns(
     ``numbers`` are the places of columns that are aligned to the right.
     """
     with explain_missing("tables on a terminal need rich", "cli"):
-        from rich.console import Console
-        from rich.table import Table
-        from rich.text import Text
-    table = Table.grid(padding=(0, 2, 0, 0))
-    for number, row in enumerate(rows):
-        if number == 0:
-            for place in range(len(row)):
-                is_number = place in numbers
-                table.add_column(justify="right" if is_number else "left", no_wrap=True)
-        # As text, for rich reads strings as markup.
-        table.add_row(*map(Text, row))
-    text = io.StringIO()
-    console = Console(file=text, width=_WIDTH, color_system=None, force_jupyter=False)
-    console.print(table)
-    lines = (line.rstrip() for line in text.getvalue().splitlines())
+        from rich.cells import cell_len
+    rows = list(rows)
+    columns = zip_longest(*rows, fillvalue="")
+    widths = [max(map(cell_len, column)) for column in columns]
+
+    def padded(place: int, cell: str) -> str:
+        room = " " * (widths[place] - cell_len(cell))
+        return room + cell if place in numbers else cell + room
+
+    lines = ("  ".join(map(padded, count(), row)).rstrip() for row in rows)
     return textwrap.indent("\n".join(lines), " " * indent)
 
 
