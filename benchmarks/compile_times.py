@@ -106,7 +106,7 @@ def losses():
     for n_sets, n_items in ((60, 40), (1, 240)):
         S = np.stack([kernel(n_items, scale=1.0) for _ in range(n_sets)])
         u = RNG.standard_normal((n_sets, n_items))
-        targets = Targets.of([np.arange(3)] * n_sets, n_items)
+        targets = Targets.from_subsets([np.arange(3)] * n_sets, n_items)
         for loss in (LargeMarginLoss(1.0), LargeMarginLoss(0.0)):
             loss.value_and_gradient(S, u, targets)
             loss.value_and_gradient(

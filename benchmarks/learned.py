@@ -182,7 +182,7 @@ def loss_alone(instance: LearnedInstance) -> Any:
     S = kernel.value(kernel.stack(prepared), own)
     S[..., np.arange(S.shape[-1]), np.arange(S.shape[-1])] *= 1.0 + _JITTER
     costs = np.ones(S.shape[:-1])
-    targets = Targets.of(instance.subsets, S.shape[-1], costs, costs)
+    targets = Targets.from_subsets(instance.subsets, S.shape[-1], costs, costs)
     u, G = instance.log_qualities(), np.empty_like(S)
     return lambda: LargeMarginLoss(1.0).value_and_gradient(S, u, targets, out=G)
 

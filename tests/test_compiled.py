@@ -53,7 +53,7 @@ def test_loops_are_compiled_once_whatever_callers_hold():
         ensemble.decode("exact", budget=3, costs=costs)
         sample_chain(ensemble, n=2, burn_in=10)
     stack = np.stack([B @ B.T] * 3)
-    targets = Targets.of([np.arange(2)] * 3, 20)
+    targets = Targets.from_subsets([np.arange(2)] * 3, 20)
     for S in (stack, read_only(stack), np.asfortranarray(stack)):
         for loss in (LargeMarginLoss(1), LargeMarginLoss(0.5, hinge=False)):
             loss.value_and_gradient(S, np.zeros((3, 20)), targets, compiled=True)

@@ -49,7 +49,7 @@ def instance(ranks, seed):
     weights = rng.dirichlet(np.ones(len(ranks)))
     subset = np.sort(rng.permutation(N)[:5])
     costs = rng.exponential(size=(2, N)) + 0.1
-    return parts, weights, Targets.of([subset], N, *costs[:, None]), rng
+    return parts, weights, Targets.from_subsets([subset], N, *costs[:, None]), rng
 
 
 def dense_terms(loss, parts, weights, u, targets, jitter):
@@ -65,7 +65,9 @@ def dual_terms(loss, parts, weights, u, targets, jitter):
     """The same by the factors."""
     kernel = SimpleNamespace(domain=Free(len(parts)))
     position = np.zeros(1, dtype=int)
-    stack = DualStack(position, None, Factors.of(parts), targets, kernel, jitter)
+    stack = DualStack(
+        position, None, Factors.concatenate(parts), targets, kernel, jitter
+    )
     value, by_quality, by_weight = stack.evaluate(loss, weights, u)
     return value, by_weight, by_quality
 
@@ -108,7 +110,7 @@ def test_weights_of_zero_have_a_gradient(lam, jitter):
 @pytest.mark.parametrize("size", [0, 1, N])
 def test_subsets_of_any_size(size):
     parts, weights, _, rng = instance([4, 3], 1)
-    targets = Targets.of([np.arange(size)], N, 1.0, 4.0)
+    targets = Targets.from_subsets([np.arange(size)], N, 1.0, 4.0)
     u = rng.standard_normal(N)
     loss = LargeMarginLoss(2.0, hinge=False)
     expected = dense_terms(loss, parts, weights, u, targets, 1e-2)
@@ -120,7 +122,7 @@ def test_subsets_of_any_size(size):
 
 def test_a_met_margin_has_no_loss_and_no_gradient():
     parts, weights, _, _ = instance([3, 2], 0)
-    targets = Targets.of([np.array([4])], N)
+    targets = Targets.from_subsets([np.array([4])], N)
     u = np.where(np.arange(N) == 4, 20.0, -20.0)
     free = dual_terms(
         LargeMarginLoss(1.0, hinge=False), parts, weights, u, targets, 1e-6
@@ -133,10 +135,10 @@ def test_a_met_margin_has_no_loss_and_no_gradient():
 
 def test_without_a_ridge_what_cannot_be_is_said():
     parts, weights, _, _ = instance([2], 0)
-    targets = Targets.of([np.array([0, 1, 2])], N)
+    targets = Targets.from_subsets([np.array([0, 1, 2])], N)
     with pytest.raises(ZeroProbabilityError):
         dual_terms(LargeMarginLoss(), parts, weights, np.zeros(N), targets, 0)
-    one = Targets.of([np.array([0])], N)
+    one = Targets.from_subsets([np.array([0])], N)
     for u in (16.0, 1e3):
         with pytest.raises(NotPositiveDefiniteError):
             dual_terms(LargeMarginLoss(), parts, weights, np.full(N, u), one, 0.0)
@@ -667,7 +669,9 @@ def test_steep_qualities_against_exact_numbers(spread, seed, monkeypatch):
     F = rng.standard_normal((n_items, rank))
     powers = rng.integers(-spread, spread, size=n_items)
     monkeypatch.setattr("variegate.learning.factors.TAME_TRACE", 0.0)
-    ensemble = _ensemble_of_factor(Factors.of([F]), np.ones(1), powers * np.log(2.0))
+    ensemble = _ensemble_of_factor(
+        Factors.concatenate([F]), np.ones(1), powers * np.log(2.0)
+    )
     law = exact_law(F, powers)
     marginals = [
         float(sum(p for y, p in law.items() if i in y)) for i in range(n_items)

@@ -252,7 +252,7 @@ def test_extreme_qualities_stay_finite(log_quality, lam, subset):
         np.where(rng.random(N) < 0.5, log_quality, 0.0),
         np.where(rng.random(N) < 0.5, log_quality, -log_quality),
     ):
-        targets = Targets.of([np.array(subset, dtype=int)], N)
+        targets = Targets.from_subsets([np.array(subset, dtype=int)], N)
         terms = LargeMarginLoss(lam, hinge=False).value_and_gradient(
             S[None], u[None], targets
         )
@@ -270,7 +270,7 @@ def test_extreme_qualities_are_exact_where_the_answer_is_known(u):
         terms = LargeMarginLoss(1.0, hinge=False).value_and_gradient(
             np.ones((1, 1, 1)),
             np.array([[u]]),
-            Targets.of([np.array(subset, dtype=int)], 1),
+            Targets.from_subsets([np.array(subset, dtype=int)], 1),
         )
         log_prob = np.logaddexp(0, 2 * u) - 2 * u * len(subset)
         assert terms.value[0] == pytest.approx(log_prob + np.log(error), rel=1e-12)
@@ -282,7 +282,7 @@ def test_gradient_at_extreme_qualities_equals_differences_of_the_value():
     rng = np.random.default_rng(2)
     S = with_jitter(random_kernel_matrix(rng, N), 1e-6)
     u = np.array([-300.0, 300.0, -30.0, 30.0, 0.0, 1.0])
-    targets = Targets.of([np.array([1, 4])], N, 1.0, 2.0)
+    targets = Targets.from_subsets([np.array([1, 4])], N, 1.0, 2.0)
     loss = LargeMarginLoss(4.0, hinge=False)
     gradient = loss.value_and_gradient(S[None], u[None], targets).quality_gradient[0]
     expected = reference.central_differences(
@@ -306,7 +306,9 @@ def test_stack_equals_its_members(n, seed, lam, omega):
     u = rng.standard_normal((3, n))
     subsets = [np.flatnonzero(rng.random(n) < 0.5) for _ in range(3)]
     loss = LargeMarginLoss(lam)
-    stacked = loss.value_and_gradient(S, u, Targets.of(subsets, n, 1.0, omega))
+    stacked = loss.value_and_gradient(
+        S, u, Targets.from_subsets(subsets, n, 1.0, omega)
+    )
     for index, subset in enumerate(subsets):
         q = np.exp(u[index])
         L = q[:, None] * S[index] * q
@@ -324,7 +326,7 @@ def test_known_target_determinant_skips_the_similarity_gradient():
     rng = np.random.default_rng(0)
     S = random_kernel_matrix(rng, N)[None]
     u = rng.standard_normal((1, N))
-    targets = Targets.of([np.array([0, 2])], N)
+    targets = Targets.from_subsets([np.array([0, 2])], N)
     full = LargeMarginLoss().value_and_gradient(S, u, targets)
     log_det, _ = targets.log_det_and_inverse(S)
     short = LargeMarginLoss().value_and_gradient(
@@ -355,7 +357,7 @@ def test_large_and_small_sets_are_the_same_loss(monkeypatch, lam, hinge, scale):
         u = scale * rng.standard_normal((3, n))
         subsets = [np.flatnonzero(rng.random(n) < 0.4) for _ in range(3)]
         costs = rng.uniform(0.1, 3.0, size=(2, 3, n))
-        targets = Targets.of(subsets, n, costs[0], costs[1])
+        targets = Targets.from_subsets(subsets, n, costs[0], costs[1])
         loss = LargeMarginLoss(lam, hinge)
         small = loss.value_and_gradient(S, u, targets)
         monkeypatch.setattr("variegate.learning.objective.STACK_LIMIT", 0)
@@ -383,13 +385,13 @@ def test_large_sets_against_the_appendix(lam):
 def test_failures_name_their_set(monkeypatch, limit):
     monkeypatch.setattr("variegate.learning.objective.STACK_LIMIT", limit)
     S = np.stack([np.eye(3), np.ones((3, 3)), np.eye(3)])
-    targets = Targets.of([np.array([0, 1])] * 3, 3)
+    targets = Targets.from_subsets([np.array([0, 1])] * 3, 3)
     with pytest.raises(NotPositiveDefiniteError) as caught:
         LargeMarginLoss().value_and_gradient(S, np.zeros((3, 3)), targets)
     assert caught.value.index == 1
     assert "ZeroProbability" in type(caught.value).__name__
     S[1] = -np.eye(3)
-    empty = Targets.of([np.array([], dtype=int)] * 3, 3)
+    empty = Targets.from_subsets([np.array([], dtype=int)] * 3, 3)
     with pytest.raises(NotPositiveDefiniteError) as caught:
         LargeMarginLoss().value_and_gradient(S, np.zeros((3, 3)), empty)
     assert caught.value.index == 1

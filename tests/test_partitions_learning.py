@@ -121,7 +121,7 @@ def test_coordinates_are_those_of_a_list(pairs, source, fit_intercept):
     ridge = 1e-4 * np.eye(len(center))
     covariance = second / np.outer(found.scale, found.scale)
     np.testing.assert_allclose(found.root.T @ found.root, covariance + ridge)
-    of_list = FeatureMoments.of(ground_sets).coordinates(fit_intercept)
+    of_list = FeatureMoments.from_ground_sets(ground_sets).coordinates(fit_intercept)
     np.testing.assert_allclose(found.root, of_list.root, atol=1e-13)
     assert survey.sizes.tolist() == [len(gs) for gs in ground_sets]
     assert survey.n_examples.tolist() == [7] * 8 + [4]

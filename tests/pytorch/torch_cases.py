@@ -39,7 +39,7 @@ def numpy_loss(S, u, targets, lam=1.0, hinge=True, jitter=0.0, costs=(1.0, 1.0))
     loss = objective.LargeMarginLoss(lam, hinge)
     values, in_S, in_u = [], [], []
     for position in range(len(S)):
-        wanted = objective.Targets.of(
+        wanted = objective.Targets.from_subsets(
             [np.flatnonzero(targets[position])],
             S.shape[-1],
             *(cost if np.ndim(cost) == 0 else cost[position] for cost in costs),

@@ -55,10 +55,10 @@ def warn_if_all_alike(
 def _least_similarities(
     kernel: Kernel, parameters: FloatArray, examples: Iterable[Example]
 ) -> list[float]:
-    """Return the smallest similarity of two items, relative to the diagonal, by set.
+    """Return the smallest ``S_ij / √(S_ii S_jj)`` of each ground set, as a list.
 
     Only of ground sets that can teach diversity: at least two items were wanted, and
-    at least one was not.
+    at least one was not; and of the first ones, up to ``_GROUND_SETS`` and ``_PAIRS``.
     """
     least: list[float] = []
     n_pairs = 0

@@ -49,6 +49,7 @@ class LearnedDisplay:
         """Return the learned weights as HTML, or raise NotFittedError."""
 
     def _repr_html_(self) -> str:
+        """Return scikit-learn's diagram, and below it the learned weights if fitted."""
         try:
             learned = self._learned_html()
         except NotFittedError:
@@ -56,6 +57,7 @@ class LearnedDisplay:
         return f"<div>{estimator_html_repr(self)}{learned}</div>"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """Return the text and, unless scikit-learn's display is "text", the HTML."""
         bundle = {"text/plain": repr(self)}
         if get_config()["display"] == "diagram":
             bundle["text/html"] = self._repr_html_()
@@ -63,7 +65,10 @@ class LearnedDisplay:
 
 
 def weights_html(theta: FloatArray, intercept: float, kernel: Any, status: str) -> str:
-    """Return the weights of features, by number, and how learning ended."""
+    """Return a card of the largest weights ``theta``, the kernel and the fit, as HTML.
+
+    ``status`` says in a sentence how learning ended.
+    """
     largest = np.argsort(-np.abs(theta), kind="stable")[:_SHOWN]
     rows = [[str(feature), f"{theta[feature]:+.4g}"] for feature in largest]
     note = hidden_rows_note(_SHOWN, len(theta), "features")
@@ -77,12 +82,9 @@ def weights_html(theta: FloatArray, intercept: float, kernel: Any, status: str) 
 
 
 class DPPEstimator(BaseEstimator):  # type: ignore[misc]
-    """An estimator that makes a determinantal point process of each ground set.
+    """An estimator that makes a determinantal point process of each ground set."""
 
-    A subclass defines the abstract methods and the attribute of fitted estimators.
-    """
-
-    #: The attribute that a fitted estimator has.
+    #: The name of an attribute that only a fitted estimator has.
     _fitted: ClassVar[str]
 
     lam: float
@@ -98,11 +100,11 @@ class DPPEstimator(BaseEstimator):  # type: ignore[misc]
 
     @abstractmethod
     def _log_quality(self, features: FloatArray) -> FloatArray:
-        """Return ``u``, one number for every row of quality features."""
+        """Return ``u = log q`` (N,) for quality features (N, d)."""
 
     @abstractmethod
     def _check_parameters(self) -> None:
-        """Refuse invalid parameters."""
+        """Raise ValueError for invalid parameters of the constructor."""
 
     @abstractmethod
     def encode(self) -> dict[str, Any]:
@@ -114,7 +116,7 @@ class DPPEstimator(BaseEstimator):  # type: ignore[misc]
         return self._checked_ensemble(check_ground_sets([ground_set])[0])
 
     def log_quality(self, features: FloatArray) -> FloatArray:
-        """Return ``log q``, one number for every row of quality features."""
+        """Return ``log q`` (N,) for quality features (N, d)."""
         check_is_fitted(self, self._fitted)
         self._check_n_features(features.shape[1])
         return self._log_quality(features)

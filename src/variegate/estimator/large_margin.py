@@ -248,7 +248,7 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
     def _read_pairs(
         self, data: Any, costs: tuple[Any, Any], engine: Engine | None
     ) -> list[Example] | PartitionedExamples:
-        """Return the examples of data that holds subsets with their ground sets."""
+        """Return the examples of pairs or partitions, without ``costs`` of errors."""
         if any(given is not None for given in costs):
             raise ValueError(
                 "false_positive and false_negative are for lists: give ground_sets and "
@@ -267,23 +267,11 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
     def partial_fit(
         self, ground_sets: Sequence[GroundSet], subsets: Sequence[Any], n_steps: int = 1
     ) -> Self:
-        """Learn from one more batch.
+        """Take ``n_steps`` steps of Adam on one batch of ground sets and subsets.
 
-        Takes steps of Adam with the rate of ``solver``, where that is a ``MiniBatch``.
-        The first call fits the kernel and the scale of features to its batch, so let
-        it be a typical one; after ``fit`` or ``load``, it resumes from the fitted
-        parameters.
-
-        Parameters
-        ----------
-        ground_sets : list of GroundSet
-        subsets : list
-        n_steps : int, default=1
-            Steps to take, each on the whole batch.
-
-        Returns
-        -------
-        self
+        With the rate of ``solver``, where that is a ``MiniBatch``.  The first call fits
+        the kernel and the scale of features to its batch, so let it be a typical one;
+        after ``fit`` or ``load``, it resumes from the fitted parameters.
         """
         self._check_parameters()
         check_count("n_steps", n_steps)
@@ -314,6 +302,7 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
         return self
 
     def _check_parameters(self) -> None:
+        """Raise ValueError for invalid parameters of the constructor."""
         for name in ("lam", "omega", "l2", "jitter", "tol"):
             check_number(name, getattr(self, name))
         for name in ("max_iter", "n_starts"):
@@ -344,6 +333,7 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
         return self._multiple_kernel().split(self.kernel_parameters_)[1]
 
     def _multiple_kernel(self) -> MultipleKernel:
+        """Return the fitted kernel, or raise AttributeError if it is another one."""
         if not hasattr(self, "kernel_"):
             raise AttributeError("the model is not fitted")
         if not isinstance(self.kernel_, MultipleKernel):
@@ -354,6 +344,7 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
         return self.kernel_
 
     def _learned_html(self) -> str:
+        """Return the weights, the kernel and the end of learning as HTML."""
         check_is_fitted(self, "theta_")
         result = getattr(self, "solver_result_", None)
         status = "" if result is None else result.status
@@ -371,6 +362,7 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
         return super().ensemble(ground_set)
 
     def _ensemble(self, ground_set: GroundSet) -> LEnsemble:
+        """Return the process of a ground set whose features were checked."""
         return learned_ensemble(
             ground_set,
             self.kernel_,
@@ -380,6 +372,7 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
         )
 
     def _log_quality(self, features: FloatArray) -> FloatArray:
+        """Return ``u = Xθ + b`` (N,) for quality features ``X`` (N, d)."""
         return log_quality(features, self.theta_, self.intercept_)
 
     # Keeping ----------------------------------------------------------------------

@@ -44,9 +44,10 @@ Solve = Callable[[Any, FloatArray, Callback | None], SolverResult]
 
 
 class Solution(NamedTuple):
-    """The fitted kernel, and the parts ``theta``, ``intercept`` and ``kernel``.
+    """A fitted kernel, learned parameters, and the result of the solver.
 
-    The intercept is that of the features before they are centred.
+    ``parts`` are ``theta``, ``intercept`` (for features that are not centred) and
+    ``kernel``, the parameters of the kernel.
     """
 
     kernel: Kernel
@@ -61,7 +62,7 @@ AdamState = tuple[Adam, FeatureCoordinates]
 def _make_solution(
     problem: LearningProblem | BatchedProblem, result: SolverResult
 ) -> Solution:
-    """Return the solution of a problem."""
+    """Return the solution of a problem, its intercept for features not centred."""
     parts = problem.space.unpack(result.parameters)
     shift = problem.coordinates.center @ parts["theta"]
     parts["intercept"] = parts["intercept"] - shift
@@ -69,10 +70,10 @@ def _make_solution(
 
 
 class Learner:
-    """Learns by the parameters of a model.
+    """Learns parameters with the settings of a ``LargeMarginDPP``, left unchanged.
 
-    ``warm`` starts from the fitted parameters, where they fit; ``n_jobs`` are the
-    threads for examples in memory.
+    With ``warm``, the first start is at the fitted parameters of the model (``known``),
+    those of the right shape; ``n_jobs`` are the threads for examples in memory.
     """
 
     def __init__(
@@ -97,13 +98,13 @@ class Learner:
         return MultipleKernel() if kernel is None else clone(kernel)
 
     def _fit_kernel(self, examples: Sequence[Example]) -> Kernel:
-        """Return the kernel, fitted to the ground sets of examples in memory."""
+        """Return a copy of the kernel, fitted to the ground sets of examples."""
         kernel = self._new_kernel()
         kernel.fit([example.ground_set for example in examples])
         return kernel
 
     def _options(self) -> dict[str, Any]:
-        """Return the options that all problems share."""
+        """Return ``fit_intercept``, ``l2`` and ``jitter``, which all problems take."""
         names = ("fit_intercept", "l2", "jitter")
         return {name: getattr(self.model, name) for name in names}
 
@@ -113,7 +114,7 @@ class Learner:
         validation: tuple[Any, Any] | None = None,
         checkpoint: str | Path | None = None,
     ) -> Solution:
-        """Learn from examples in memory or in partitions."""
+        """Learn from examples in memory or in partitions; arguments as for ``fit``."""
         if isinstance(self.solver, MiniBatch) and self.model.n_starts > 1:
             raise ValueError(
                 f"MiniBatch starts once, but n_starts={self.model.n_starts}"
@@ -142,7 +143,7 @@ class Learner:
         )
 
     def _make_problem(self, examples: list[Example]) -> LearningProblem:
-        """Return the objective of examples in memory, and fit its kernel to them."""
+        """Return the problem of examples in memory, with a kernel fitted to them."""
         omega, options = self.model.omega, self._options() | {"n_jobs": self.n_jobs}
         if isinstance(examples, SharedExamples):
             if self.device is None:
@@ -154,7 +155,7 @@ class Learner:
     def _learn_from_partitions(
         self, examples: PartitionedExamples, checkpoint: str | Path | None
     ) -> Solution:
-        """Learn from the examples of all partitions at once."""
+        """Learn from the examples of all partitions, resuming from a checkpoint."""
         model = self.model
         if self.device is not None:
             raise ValueError(
@@ -185,7 +186,7 @@ class Learner:
         return learned
 
     def _make_solvers(self, examples: PartitionedExamples, seed: Any) -> list[Solve]:
-        """Return the solvers, each started from the result of the one before it."""
+        """Return the ``solve`` methods to call in turn, each from the last result."""
         n_passes = examples.first_passes
         if n_passes is None:
             n_passes = int(len(examples) > VERY_MANY)
@@ -202,7 +203,7 @@ class Learner:
     def _solve_from_starts(
         self, stages: Sequence[Solve], problem: Any, starts: Iterable[FloatArray]
     ) -> Solution:
-        """Solve a problem from every start; keep the best."""
+        """Run all stages from every start; return the solution of least objective."""
         results: list[SolverResult] = []
         callback = self._step_callback()
         for start in starts:
@@ -224,7 +225,7 @@ class Learner:
     def _learn_in_batches(
         self, examples: list[Example], validation: tuple[Any, Any] | None
     ) -> Solution:
-        """Learn from one batch of examples in memory after another."""
+        """Learn from examples in memory with ``MiniBatch``."""
         held_out: Sequence[Example] = ()
         if validation is not None:
             held_out = check_validation(validation, self.model.omega)
@@ -243,23 +244,24 @@ class Learner:
         return self._solve_from_starts([solve], problem, [self._first_start(problem)])
 
     def _step_callback(self) -> Callback | None:
-        """Return the callback of the model, which also prints if it is verbose."""
+        """Return the model's callback; a verbose model's prints each step as well."""
         callback: Callback | None = self.model.callback
         if not self.model.verbose:
             return callback
         printer = ProgressPrinter(type(self.model).__name__)
 
-        def printing(step: Step) -> object:
+        def print_step(step: Step) -> object:
+            """Print a step, and return the answer of the model's callback."""
             seen = "" if step.n_seen is None else f", {step.n_seen:,} pairs"
             printer(f"step {step.iteration}{seen}, objective {step.objective:.6g}")
             return None if callback is None else callback(step)
 
-        return printing
+        return print_step
 
     def take_steps(
         self, examples: list[Example], n_steps: int, optimizer: AdamState | None
     ) -> tuple[Solution, AdamState]:
-        """Take steps on one batch; return the state to resume from as well."""
+        """Take steps of Adam on one batch, from a state or None; return the new one."""
         settings = self.solver if isinstance(self.solver, MiniBatch) else MiniBatch()
         settings.check()
         if self.known is None:
@@ -284,7 +286,7 @@ class Learner:
         return _make_solution(batch, result), (adam, batch.coordinates)
 
     def _first_start(self, problem: LearningProblem | BatchedProblem) -> FloatArray:
-        """Return the start at the fitted parameters, if they fit, or the default."""
+        """Return the center of the space, with the known parts that fit in place."""
         space = problem.space
         parts = space.unpack(space.center())
         if self.known is not None:
@@ -310,7 +312,7 @@ class Learner:
 
 
 def _run_settings(model: LargeMarginDPP) -> dict[str, Any]:
-    """Return the settings of a run as plain values."""
+    """Return the settings that a checkpoint must agree with, as plain values."""
     names = ("lam", "omega", "fit_intercept", "l2", "jitter", "max_iter", "tol")
     settings = {name: getattr(model, name) for name in (*names, "n_starts")}
     seed = model.random_state

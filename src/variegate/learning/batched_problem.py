@@ -38,9 +38,9 @@ class BatchedProblem:
     Attributes
     ----------
     space, coordinates : as for LearningProblem
-        Of all examples that are learned from, and so the same in every batch.
-    counts : array of int
-        The number of examples in each part that batches are made of: ones.
+        Of all examples, and so the same in every batch.
+    counts : array of ones
+        A solver counts examples by it, as those in partitions.
     held_out : LearningProblem or None
         The objective on the held-out examples.
     """
@@ -59,7 +59,9 @@ class BatchedProblem:
         fit_intercept = options.get("fit_intercept", True)
         self.kernel = kernel
         self.loss = loss
-        self.coordinates = FeatureMoments.of(ground_sets).coordinates(fit_intercept)
+        self.coordinates = FeatureMoments.from_ground_sets(ground_sets).coordinates(
+            fit_intercept
+        )
         self.space = parameter_space(self.coordinates, fit_intercept, kernel)
         self.counts = np.ones(len(examples), dtype=np.int64)
         self._examples = examples
@@ -83,8 +85,9 @@ class BatchedProblem:
                 self.held_out = self._build(validation)
 
     def _build(self, examples: Sequence[Example]) -> LearningProblem:
+        """Return the problem of some examples in the coordinates of all."""
         return build_problem(examples, self.kernel, self.loss, **self._options)
 
     def batch(self, numbers: Sequence[int]) -> LearningProblem:
-        """Return the objective of some examples, by their numbers."""
+        """Return the problem of the examples with these numbers."""
         return self._build([self._examples[k] for k in numbers])

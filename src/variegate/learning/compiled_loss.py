@@ -1,12 +1,13 @@
 r"""The loss of ground sets and its gradient by compiled loops, small and large sets.
 
-A large set takes little more than LAPACK does: one Cholesky factorisation, one inverse,
-and for the gradient in ``S`` one symmetric product: with ``X = P M⁻¹ C |W|^{1/2}``,
+Symbols and formulas are those of :mod:`variegate.learning.objective`, with ``p``,
+``c`` and ``M`` of :class:`variegate.linalg.determinants.Resolvent`.  For a large set,
+most of the time goes to LAPACK: one Cholesky factorisation, one inverse, and for the
+gradient in ``S`` one symmetric product: with ``X = P M⁻¹ C |W|^{1/2}``,
 
 .. math:: P M^{-1} C W C M^{-1} P = X X^T - 2 X_y X_y^T,
 
-because ``W`` is negative at the wanted items ``y`` alone.  All else are single passes
-over a triangle.  Formulas are those of :mod:`variegate.learning.objective`.
+because ``W`` is negative at the wanted items ``y`` alone.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ def small_set_losses(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the losses (B,) of small sets and their gradients in ``u`` (B, N).
 
-    ``target_log_det`` is ``log det S_y`` if it is known; ``G`` is filled with the
-    gradients in ``S``, if they are wanted.
+    ``S`` is (B, N, N).  ``target_log_det`` (B,) is ``log det S_y``, computed if None;
+    ``G`` (B, N, N), unless None, is filled with the gradients in ``S``.
     """
     n_sets, n_items = log_quality.shape
     value, slope = np.empty(n_sets), np.empty((n_sets, n_items))
@@ -71,7 +72,10 @@ def large_set_losses(
     target_log_det: FloatArray | None,
     G: FloatArray | None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the same of large sets, factored one by one by LAPACK."""
+    """Return the losses (B,) of large sets and their gradients in ``u`` (B, N).
+
+    As :func:`small_set_losses`, but each set is factored by LAPACK.
+    """
     value, slope = np.empty(len(S)), np.empty_like(log_quality)
     for index in range(len(S)):
         try:
@@ -98,9 +102,10 @@ def _large_set_loss(
     log_det_target: float | None,
     G: FloatArray | None,
 ) -> tuple[float, FloatArray]:
-    """Return the loss and its gradient in ``u``; fill ``G`` with that in ``S``.
+    """Return the loss of one set and its gradient in ``u`` (N,).
 
-    ``S`` and ``G`` have shape (N, N), the other arrays (N,).
+    ``G`` (N, N), unless None, is filled with the gradient in ``S`` (N, N).  ``cost`` is
+    that of an error at each item; ``log_det_target`` is computed if None.
     """
     members, inverse_target = np.flatnonzero(is_wanted), None
     if log_det_target is None:
@@ -138,7 +143,7 @@ def _large_set_loss(
 def _target_log_det_and_inverse(
     S: FloatArray, members: IntArray
 ) -> tuple[float, FloatArray]:
-    """Return ``log det S_y`` and ``S_y⁻¹``."""
+    """Return ``log det S_y`` and ``S_y⁻¹`` of the wanted items ``members``."""
     S_y = S[np.ix_(members, members)]
     try:
         log_det, inverse = log_det_and_inverse(S_y, DOUBTFUL_PIVOT)

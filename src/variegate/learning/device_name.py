@@ -1,4 +1,4 @@
-"""The device that a model learns on, by name."""
+"""Names of the devices that a model can learn on."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from variegate._install import install_command
 
 
 def needs_pytorch() -> str:
-    """Return the message about missing PyTorch."""
+    """Return the message of an ImportError: PyTorch is missing, and how to get it."""
     hint = install_command("torch")
     return f"this needs PyTorch, which is not installed: {hint}"
 
 
 def resolve_device(device: Any) -> str | None:
-    """Return the name by which PyTorch knows a device; None for NumPy on the CPU.
+    """Check a ``device`` parameter; return PyTorch's name, None for NumPy on the CPU.
 
-    "auto" is the first GPU that PyTorch can use, or None.
+    "auto" becomes "cuda" if PyTorch can use a GPU, or None.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def resolve_device(device: Any) -> str | None:
 
 
 def _n_gpus(needed: bool = True) -> int:
-    """Return how many GPUs PyTorch can use."""
+    """Return how many GPUs PyTorch can use; 0 without PyTorch unless it is needed."""
     try:
         import torch
     except ImportError as error:

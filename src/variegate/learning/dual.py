@@ -59,7 +59,10 @@ _LONGEST_ROW = 1e12
 def log_det_and_inverse_of_target(
     factors: Factors, weights: FloatArray, ridge: FloatArray, members: IntArray
 ) -> tuple[float, FloatArray]:
-    """Return ``log det`` of the similarity of the wanted items, and its inverse."""
+    """Return ``log det S_y`` and ``S_y⁻¹`` (k, k) of the wanted items ``members`` (k,).
+
+    ``S = Σ_k w_k F_k F_kᵀ + diag(ridge)`` with ``weights`` ``w`` (K,).
+    """
     rows = factors.columns[members]
     S_y = (rows * weights[factors.owner]) @ rows.T
     S_y[np.diag_indices_from(S_y)] += ridge[members]
@@ -71,19 +74,22 @@ def log_det_and_inverse_of_target(
 
 
 class DualPoint:
-    """The loss of one ground set at one point, and the methods for its gradients.
+    """The loss ``value`` of one ground set at given parameters, and its gradients.
 
-    ``G`` is its derivative in the similarity with the ridge.  Where the point
-    ``is_flat``, because the hinge is, all gradients are zero, and no method is called.
+    ``G`` is the derivative of the loss in ``S``, which includes the ridge.  Where the
+    hinge makes the loss zero, ``is_flat`` is true: all gradients are zero there, and
+    the methods, which do not know of the hinge, must not be called.
 
     Parameters
     ----------
     loss : LargeMarginLoss
     factors : Factors
     weights : array of shape (K,), not negative
+        ``w_k`` of the module docstring.
     ridge : array of shape (N,)
         Added to the diagonal of ``S``.
     log_quality : array of shape (N,)
+        ``u``.
     targets : Targets of one ground set
 
     Raises
@@ -127,7 +133,7 @@ class DualPoint:
             self.g = resolvent.share * forms
 
     def quality_gradient(self) -> FloatArray:
-        """Return ``∂f/∂u``."""
+        """Return ``∂f/∂u`` (N,)."""
         resolvent, W = self.resolvent, self.W
         gradient = resolvent.included.copy()
         gradient[self.members] = -resolvent.excluded[self.members]
@@ -139,9 +145,9 @@ class DualPoint:
         return 2.0 * gradient
 
     def weight_gradient(self, jitter: float) -> FloatArray:
-        """Return the gradient in the weights (K,), on which the ridge depends too.
+        """Return ``∂f/∂w`` (K,) where the ridge is ``jitter`` times the diagonal.
 
-        ``⟨G, F_k F_kᵀ⟩``, and ``jitter`` times that with the diagonal of ``F_k F_kᵀ``.
+        ``⟨G, F_k F_kᵀ⟩``, plus ``jitter`` times ``⟨G, diag(F_k F_kᵀ)⟩``.
         """
         factors = self.factors
         solved = self.resolvent.inverse_for_weights(self.weights[factors.owner])
@@ -152,10 +158,10 @@ class DualPoint:
         rows = factors.columns[self.members]
         traces -= np.einsum("ij,ij->j", self.target_inverse @ rows, rows)
         in_ridge = self.diagonal() @ factors.squared
-        return np.asarray(factors.sums(traces) + jitter * in_ridge)
+        return np.asarray(factors.sum_by_factor(traces) + jitter * in_ridge)
 
     def diagonal(self) -> FloatArray:
-        """Return the diagonal of ``G``."""
+        """Return the diagonal (N,) of ``G``."""
         resolvent, W, h = self.resolvent, self.W, self.resolvent.leverage
         diagonal = resolvent.share * (1.0 - h)
         if self.margin_slope > 0:
@@ -165,7 +171,7 @@ class DualPoint:
         return diagonal
 
     def gradient_times_factor(self) -> FloatArray:
-        """Return ``G Φ``, from which the gradient in ``Φ`` follows.
+        """Return ``G Φ`` (N, D), from which the gradient in ``Φ`` follows.
 
         ``P M⁻¹ P Φ = (p²/E) Φ N`` and ``P M⁻¹ C W C M⁻¹ P Φ = (p²/E) (d² W Φ N -
         Φ A Δ N)``.
@@ -188,7 +194,9 @@ class DualPoint:
 
 
 class LowRankResolvent:
-    """``(L + I)⁻¹`` by Woodbury's identity; the names of the module docstring.
+    """``(L + I)⁻¹`` of a similarity of low rank, by Woodbury's identity.
+
+    Symbols are those of the module docstring, arguments those of :class:`DualPoint`.
 
     Attributes
     ----------
@@ -242,7 +250,7 @@ class LowRankResolvent:
         self.excluded: FloatArray = self.kept * (1.0 - self.leverage)
 
     def inverse_for_weights(self, weights: FloatArray) -> FloatArray:
-        """Return ``N = (I + w Γ)⁻¹`` for the weights of the columns."""
+        """Return the matrix ``N = (I + w Γ)⁻¹`` for weights ``w`` of the columns."""
         system = weights[:, None] * self.gram
         system[np.diag_indices_from(system)] += 1.0
         return np.asarray(np.linalg.inv(system))

@@ -25,7 +25,12 @@ from variegate.subsets import as_members
 
 
 class Example(NamedTuple):
-    """A checked pair, with its place among all pairs and its error costs."""
+    """A ground set and its wanted items, checked, with the costs of errors.
+
+    ``position`` is its number in messages and ``members`` are item numbers, sorted.
+    ``false_positive`` and ``false_negative`` are the costs of choosing an item wrongly
+    and of missing it: one number for all items, or an array of shape (N,).
+    """
 
     position: int
     ground_set: GroundSet
@@ -41,7 +46,7 @@ def check_examples(
     false_positive: Sequence[Any] | None = None,
     false_negative: Sequence[Any] | None = None,
 ) -> list[Example]:
-    """Check two lists, and the costs of errors if these are given."""
+    """Check lists of ground sets, subsets and costs, by default 1 and ``omega``."""
     checked = check_ground_sets(ground_sets)
     columns = (
         check_subsets(subsets, checked),
@@ -54,7 +59,10 @@ def check_examples(
 def check_pairs(
     pairs: Iterable[Any], omega: float, first: int = 0
 ) -> Iterator[Example]:
-    """Yield the examples of (ground set, subset) pairs, numbered from ``first`` on."""
+    """Yield examples of (ground set, subset) pairs, with costs of 1 and ``omega``.
+
+    Their positions are numbered from ``first`` on.
+    """
     like: GroundSet | None = None
     for position, pair in enumerate(pairs, start=first):
         if not isinstance(pair, tuple | list) or len(pair) != 2:
@@ -78,6 +86,7 @@ def _error_costs(
     ground_sets: Sequence[GroundSet],
     default: float,
 ) -> Sequence[FloatArray | float]:
+    """Return the ``name`` costs of each ground set: ``default`` if none are given."""
     if given is None:
         return [default] * len(ground_sets)
     if not hasattr(given, "__len__"):
@@ -94,7 +103,7 @@ def _error_costs(
 
 @contextmanager
 def label_validation_errors() -> Iterator[None]:
-    """Say "validation" in errors of held-out ground sets."""
+    """Raise errors about ground sets as ``ValidationError``, which says so."""
     try:
         yield
     except GroundSetError as error:
@@ -102,7 +111,7 @@ def label_validation_errors() -> Iterator[None]:
 
 
 def check_validation(validation: Any, omega: float) -> list[Example]:
-    """Check a pair of lists, held-out ground sets and their subsets."""
+    """Return the examples of a pair of lists: held-out ground sets and subsets."""
     if not isinstance(validation, tuple | list) or len(validation) != 2:
         raise ValueError(
             "validation must be a pair of lists (ground_sets, subsets), got "
@@ -114,7 +123,7 @@ def check_validation(validation: Any, omega: float) -> list[Example]:
 
 
 def fingerprint(examples: Sequence[Example]) -> str:
-    """Return a hash of the numbers in some examples, and how many there are."""
+    """Return the number of examples and a hash of their arrays, as text."""
     digest = hashlib.sha256()
     for example in examples:
         arrays = [example.ground_set.quality, example.members]

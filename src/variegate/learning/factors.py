@@ -1,4 +1,8 @@
-"""Similarities of low rank, as factors side by side, and learned ensembles."""
+"""Similarities of low rank, as factors side by side, and learned ensembles.
+
+``N`` is the number of items, ``φ_i`` row ``i`` of the factors side by side, and a
+kernel's ``parameters`` are the weights of the factors, or empty.
+"""
 
 from __future__ import annotations
 
@@ -45,8 +49,8 @@ class Factors:
     squared: FloatArray
 
     @classmethod
-    def of(cls, factors: Sequence[FloatArray]) -> Factors:
-        """Put factors of shapes (N, D_k) side by side."""
+    def concatenate(cls, factors: Sequence[FloatArray]) -> Factors:
+        """Put factors ``F_k`` of shapes (N, D_k) side by side."""
         columns = (
             np.ascontiguousarray(factors[0])
             if len(factors) == 1
@@ -63,30 +67,34 @@ class Factors:
 
     @property
     def n_factors(self) -> int:
-        """The number of weights."""
+        """The number ``K`` of factors, each with one weight."""
         return int(self.squared.shape[1])
 
     def weights(self, parameters: FloatArray) -> FloatArray:
-        """Return the weights of the factors: ones where a kernel has no parameters."""
+        """Return the weights (K,): the kernel's parameters, or ones if it has none."""
         return parameters if len(parameters) else np.ones(self.n_factors)
 
     def scaled_factor(
         self, parameters: FloatArray, log_scale: FloatArray
     ) -> FloatArray:
-        """Return ``B`` with ``B Bᵀ = diag(e^u) S diag(e^u)``, ``u`` the log-scale."""
+        """Return ``B`` with ``B Bᵀ = diag(e^u) S diag(e^u)``, ``u`` the ``log_scale``.
+
+        Of shape (N, D), without the columns of zero weight; overflow gives inf.
+        """
         root = np.sqrt(self.weights(parameters)[self.owner])
         used = root > 0.0
         B = self.columns * root if used.all() else self.columns[:, used] * root[used]
-        with np.errstate(over="ignore"):  # the caller judges it
+        with np.errstate(over="ignore"):
             B *= np.exp(log_scale)[:, None]
         return B
 
     def _row_chunks(self) -> Iterator[slice]:
+        """Yield slices of at most ``_ROWS`` rows."""
         for start in range(0, len(self.columns), _ROWS):
             yield slice(start, start + _ROWS)
 
     def gram(self, weight: FloatArray) -> FloatArray:
-        """Return ``Φᵀ diag(weight) Φ``, a chunk of rows at a time."""
+        """Return ``Φᵀ diag(weight) Φ`` (D, D) for weights of the rows (N,)."""
         size = self.columns.shape[1]
         total = np.zeros((size, size))
         is_root, root = bool((weight >= 0.0).all()), np.sqrt(np.abs(weight))
@@ -100,7 +108,7 @@ class Factors:
         return total
 
     def squared_lengths(self, right: FloatArray) -> FloatArray:
-        """Return ``‖φ_iᵀ right‖²`` for every row."""
+        """Return ``‖φ_iᵀ right‖²`` (N,) for a matrix with ``D`` rows."""
         result = np.empty(len(self.columns))
         for rows in self._row_chunks():
             product = self.columns[rows] @ right
@@ -108,35 +116,32 @@ class Factors:
         return result
 
     def quadratic_forms(self, middle: FloatArray) -> FloatArray:
-        """Return ``φ_iᵀ middle φ_i`` for every row."""
+        """Return ``φ_iᵀ middle φ_i`` (N,) for a matrix of shape (D, D)."""
         result = np.empty(len(self.columns))
         for rows in self._row_chunks():
             chunk = self.columns[rows]
             np.einsum("ij,ij->i", chunk @ middle, chunk, out=result[rows])
         return result
 
-    def sums(self, values: FloatArray) -> FloatArray:
-        """Return the sum over the columns of each factor."""
+    def sum_by_factor(self, values: FloatArray) -> FloatArray:
+        """Return sums (K,) of values of the columns (D,), by factor."""
         totals = np.bincount(self.owner, values, minlength=self.n_factors)
         return np.asarray(totals, dtype=np.float64)
 
 
 def low_rank_factors(kernel: Kernel, ground_set: GroundSet) -> Factors | None:
-    """Return the factors of a similarity, if clearly fewer columns than items."""
+    """Return the factors of a kernel's similarity; None unless :func:`is_low_rank`."""
     if not is_low_rank(0, len(ground_set)):
         return None
     factors = kernel.factors(ground_set)
     n_columns = None if factors is None else sum(F.shape[1] for F in factors)
     if factors is None or not is_low_rank(n_columns, len(ground_set)):
         return None
-    return Factors.of(factors)
+    return Factors.concatenate(factors)
 
 
 def prepare_low_rank_embedding(kernel: Kernel, ground_set: GroundSet) -> Any | None:
-    """Prepare the embedding of a kernel, if clearly fewer columns than items.
-
-    None otherwise, and for a kernel without an embedding.
-    """
+    """Prepare the embedding of a kernel; None without one, or if of high rank."""
     if not is_low_rank(0, len(ground_set)):
         return None
     most = (len(ground_set) - 1) // FACTORED_SHARE
@@ -144,7 +149,7 @@ def prepare_low_rank_embedding(kernel: Kernel, ground_set: GroundSet) -> Any | N
 
 
 def is_low_rank(n_columns: int | None, n_items: int) -> bool:
-    """Whether factors of that many columns are faster than N x N matrices."""
+    """Return whether so few columns (None: no) are faster than N x N matrices."""
     return (
         n_columns is not None
         and n_items >= FEWEST_FACTORED
@@ -161,9 +166,9 @@ def learned_ensemble(
 ) -> LEnsemble:
     """Return the ensemble of a fitted kernel and the log-qualities ``u``.
 
-    Of many items whose similarity has a low rank it is held as a factor, without the
-    jitter; where qualities are extreme, as the rows of the factor and the qualities by
-    themselves, which keep the digits of both.
+    For many items with a similarity of low rank, the ensemble is held as a factor,
+    without the jitter; where qualities are extreme, as unit rows and log-qualities
+    apart, so that both keep their digits.
     """
     if len(ground_set) > MATRIX_ITEMS:
         factors, weights = _low_rank_and_weights(ground_set, kernel, parameters)
@@ -176,18 +181,18 @@ def learned_ensemble(
 def _low_rank_and_weights(
     ground_set: GroundSet, kernel: Kernel, parameters: FloatArray
 ) -> tuple[Factors | None, FloatArray]:
-    """Return a similarity of low rank, and the weights of its factors."""
+    """Return the factors of a similarity, None unless of low rank, and weights."""
     prepared = prepare_low_rank_embedding(kernel, ground_set)
     if prepared is None:
         return low_rank_factors(kernel, ground_set), parameters
     factors, weights, _ = kernel.embedding(prepared, parameters)
-    return Factors.of(factors), weights
+    return Factors.concatenate(factors), weights
 
 
 def _ensemble_of_factor(
     factors: Factors, weights: FloatArray, u: FloatArray
 ) -> LEnsemble:
-    """Return the ensemble of a factor."""
+    """Return the ensemble with ``L = diag(e^u) (Σ_k w_k F_k F_kᵀ) diag(e^u)``."""
     own = factors.squared @ factors.weights(weights)
     if float(own @ np.exp(2.0 * np.minimum(u, 300.0))) <= TAME_TRACE:
         # Qualities may then spread further than from_factor knows to be safe.

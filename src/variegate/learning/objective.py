@@ -77,7 +77,7 @@ class ZeroProbabilityError(NotPositiveDefiniteError):
 
 
 def impossible_item_error(position: int, item: int) -> GroundSetError:
-    """Return the error for a wanted item that no jitter can help."""
+    """Return the error for a wanted item whose similarity to itself is zero."""
     return GroundSetError(
         position,
         f"item {item} is in the subset, but its similarity to itself is zero (its "
@@ -93,6 +93,7 @@ class Targets:
     Attributes
     ----------
     indicator : boolean (B, N)
+        Whether each item is wanted.
     members : (B, k)
         Item numbers, each row padded to the size ``k`` of the largest subset with
         items that are not in it.
@@ -109,14 +110,14 @@ class Targets:
     error_cost: FloatArray
 
     @classmethod
-    def of(
+    def from_subsets(
         cls,
         subsets: Sequence[IntArray],
         n_items: int,
         false_positive: FloatArray | float = 1.0,
         false_negative: FloatArray | float = 1.0,
     ) -> Targets:
-        """Collect subsets, given as sorted item numbers, and costs ``(B, N)``."""
+        """Collect subsets, as sorted item numbers, and costs that fit (B, N)."""
         indicator = np.stack([as_indicator(subset, n_items) for subset in subsets])
         sizes = indicator.sum(axis=1)
         largest = int(sizes.max(initial=0))
@@ -127,12 +128,12 @@ class Targets:
         return cls(indicator, members, present, cost)
 
     def with_omega(self, omega: float) -> Targets:
-        """Return the same subsets, missing an item ``omega`` times as costly."""
+        """Return the same targets, missing an item ``omega`` times as costly."""
         cost = np.where(self.indicator, omega * self.error_cost, self.error_cost)
         return replace(self, error_cost=cost)
 
     def log_det_and_inverse(self, S: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return ``log det S_y`` and ``⟨S_y⁻¹⟩`` for every ground set of the stack."""
+        """Return ``log det S_y`` (B,) and ``⟨S_y⁻¹⟩`` (B, N, N) of ``S`` (B, N, N)."""
         stack = np.arange(len(S))[:, None, None]
         rows, columns = self.members[:, :, None], self.members[:, None, :]
         both = self.present[:, :, None] & self.present[:, None, :]
@@ -171,7 +172,7 @@ class LargeMarginLoss:
     hinge: bool = True
 
     def margin_terms(self, error: float) -> tuple[float, float]:
-        """Return ``λ log m`` and ``λ / m`` for an expected error ``m``."""
+        """Return ``λ log m`` and ``λ / m`` of an expected error ``m = m(L)``."""
         m = max(error, SMALLEST_ERROR)
         return self.lam * float(np.log(m)), self.lam / m
 
@@ -197,9 +198,9 @@ class LargeMarginLoss:
         similarity_gradient : bool
             Whether to compute the gradient in ``S``, the larger part of the work.
         out : array of shape (B, N, N), optional
-            The array to write that gradient to.
+            The array to write the gradient in ``S`` to.
         compiled : bool, optional
-            Whether to use compiled loops; by default, if that pays for this stack.
+            Whether to use compiled loops; by default, if they are faster here.
         """
         n_items = S.shape[-1]
         if compiled is None:
@@ -234,7 +235,8 @@ def stacked_loss(
     """Return the losses (B,) and their gradients in ``u`` (B, N), by NumPy.
 
     The twin of :mod:`variegate.learning.compiled_loss` for problems too small to
-    compile for.  ``G`` (B, N, N) is filled with the gradient in ``S``, if it is wanted.
+    compile for.  ``target_log_det`` (B,) is ``log det S_y``, computed if None; ``G``
+    (B, N, N), unless None, is filled with the gradient in ``S``.
     """
     of_target: FloatArray | float = 0.0
     if target_log_det is None:
@@ -328,7 +330,7 @@ def large_margin_loss(
     for number, (name, values) in enumerate(given.items()):
         if values is not None:
             costs[number] = check_error_costs(values, n_items, name)
-    targets = Targets.of([members], n_items, *costs)
+    targets = Targets.from_subsets([members], n_items, *costs)
     loss = LargeMarginLoss(lam, hinge)
     S, log_scale = split_scale(L)
     try:

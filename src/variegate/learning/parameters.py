@@ -36,26 +36,27 @@ class Scaled(Free):
 
     @cached_property
     def _inverse(self) -> FloatArray | None:
+        """The inverse of ``root``, or None for the identity."""
         return None if self.root is None else np.asarray(np.linalg.inv(self.root))
 
     def to_free(self, parameters: FloatArray) -> FloatArray:
-        """Return the free coordinates."""
+        """Return the free coordinates of parameters."""
         scaled = parameters * self.scale
         return scaled if self.root is None else self.root @ scaled
 
     def from_free(self, free: FloatArray) -> FloatArray:
-        """Return the parameters."""
+        """Return the parameters at free coordinates."""
         scaled = free if self._inverse is None else self._inverse @ free
         return scaled / self.scale
 
     def pull_back(self, free: FloatArray, gradient: FloatArray) -> FloatArray:
-        """Return the gradient in free coordinates."""
+        """Return the gradient in free coordinates from that in the parameters."""
         scaled = gradient / self.scale
         return scaled if self._inverse is None else self._inverse.T @ scaled
 
 
 class ParameterSpace(Product):
-    """Named parts, each with its domain, laid out one after another; some are empty."""
+    """The domain of one flat vector: named parts, each with a domain, in this order."""
 
     def __init__(self, domains: Mapping[str, Domain]) -> None:
         super().__init__(tuple(domains.values()))
@@ -63,15 +64,15 @@ class ParameterSpace(Product):
         self.slices = dict(zip(domains, map(slice, ends, ends[1:]), strict=True))
 
     def unpack(self, flat: FloatArray) -> dict[str, FloatArray]:
-        """Return the parts of a flat vector, as views."""
+        """Return the parts of a flat vector by name, as views into the vector."""
         return {name: flat[part] for name, part in self.slices.items()}
 
     def pack(self, parts: Mapping[str, FloatArray]) -> FloatArray:
-        """Return the flat vector of all parts."""
+        """Return the flat vector of parts given by name."""
         return np.concatenate([parts[name] for name in self.slices])
 
     def diagonal(self) -> ParameterSpace:
-        """Return the space whose free coordinates scale parameters one by one."""
+        """Return the space without roots: free coordinates scale single parameters."""
         other = copy(self)
         other.parts = tuple(
             replace(domain, root=None) if isinstance(domain, Scaled) else domain

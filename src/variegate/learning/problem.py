@@ -55,20 +55,22 @@ class LearningProblem:
     .. math:: F(\theta, b, p) = \frac{1}{n} \sum_n f_n(\theta, b, p)
         + \frac{l_2}{2} \|\theta\|^2
 
-    with ``f_n`` the loss of :mod:`variegate.learning.objective` at ``u = X_n θ + b``
-    and ``S = S_n(p)``, its diagonal raised by ``jitter``.
+    with ``f_n`` the loss of :mod:`variegate.learning.objective` at the log-qualities
+    ``u = X_n θ + b`` and the similarity ``S = S_n(p)`` for the kernel's parameters
+    ``p``, its diagonal raised by ``jitter``.  A ``flat`` vector holds all parameters.
 
     With an intercept the features are centred, which changes neither the model nor
     the penalty but takes away the correlation of ``θ`` and ``b`` that solvers suffer
-    from: the ``intercept`` of a point of ``space`` is ``b + θᵀ center``.
+    from: the part ``intercept`` of ``flat`` is ``b + θᵀ center``.
 
     Attributes
     ----------
     space : ParameterSpace
-        With the parts ``theta``, ``intercept`` and ``kernel``, the last two perhaps
-        empty.
+        Divides ``flat`` into the parts ``theta``, ``intercept`` and ``kernel``; the
+        last two may be empty.
     coordinates : FeatureCoordinates
     n_sets : int
+        The number of ground sets.
     """
 
     def __init__(
@@ -97,12 +99,12 @@ class LearningProblem:
 
     @abstractmethod
     def value_and_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
-        """Return the objective and its gradient at a point of ``space``."""
+        """Return the objective ``F`` and its gradient at ``flat``."""
 
     def add_penalty(
         self, flat: FloatArray, value: float, gradient: FloatArray
     ) -> tuple[float, FloatArray]:
-        """Return objective and gradient from sums; the gradient is overwritten."""
+        """Return ``F`` and its gradient from ``Σ_n f_n`` and its (overwritten) one."""
         gradient /= self.n_sets
         parts, slopes = self.space.unpack(flat), self.space.unpack(gradient)
         theta = parts["theta"]
@@ -123,9 +125,9 @@ def build_problem(
     compiled: bool | None = None,
     **options: Any,
 ) -> LearningProblem:
-    """Return the objective of examples in memory, by PyTorch if a device is named.
+    """Return a :class:`TrainingProblem`, or a ``DeviceProblem`` if a device is named.
 
-    See :class:`TrainingProblem` for the options.
+    A ``DeviceProblem`` ignores ``n_jobs`` and ``compiled``.
     """
     if device is None:
         return TrainingProblem(
@@ -177,7 +179,9 @@ class TrainingProblem(LearningProblem):
             )
         if coordinates is None:
             fit_intercept = options.get("fit_intercept", True)
-            coordinates = FeatureMoments.of(ground_sets).coordinates(fit_intercept)
+            coordinates = FeatureMoments.from_ground_sets(ground_sets).coordinates(
+                fit_intercept
+            )
         super().__init__(kernel, loss, len(examples), coordinates, **options)
         self.n_jobs = n_jobs
         self._compiled = compiled
@@ -185,16 +189,16 @@ class TrainingProblem(LearningProblem):
         self._stacks = [self._stack([examples[k] for k in group]) for group in groups]
 
     def _stack(self, examples: list[Example]) -> Stack:
-        """Return the stack of examples of equal size."""
+        """Prepare examples of equal size, to be evaluated together."""
         places, ground_sets, subsets, *costs = zip(*examples, strict=True)
         positions, n_items = np.array(places), len(ground_sets[0])
         by_item = (stack_costs(each, n_items) for each in costs)
-        targets = Targets.of(subsets, n_items, *by_item)
+        targets = Targets.from_subsets(subsets, n_items, *by_item)
         X = np.stack([ground_set.quality for ground_set in ground_sets])
         X -= self.coordinates.center
         if len(positions) == 1:
             with name_position_in_errors(positions[0]):
-                make, low_rank = self._low_rank_stack(ground_sets[0])
+                make, low_rank = self._prepare_low_rank(ground_sets[0])
             if make is not None:
                 with self._explain_failures(positions):
                     return make(
@@ -207,10 +211,10 @@ class TrainingProblem(LearningProblem):
         with self._explain_failures(positions):
             return DenseStack(*given, self._compiled)
 
-    def _low_rank_stack(
+    def _prepare_low_rank(
         self, ground_set: GroundSet
     ) -> tuple[type[DualStack] | type[EmbeddedStack] | None, Any]:
-        """Return the stack for a similarity of low rank, if it is, and its data."""
+        """Return class and ``prepared`` of a low-rank stack; None, None if not low."""
         if len(ground_set) > STACK_LIMIT:
             factors = low_rank_factors(self.kernel, ground_set)
             if factors is not None:
@@ -219,11 +223,11 @@ class TrainingProblem(LearningProblem):
         return None if embedded is None else EmbeddedStack, embedded
 
     def value_and_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
-        """Return the objective and its gradient at a point of ``space``."""
+        """Return the objective ``F`` and its gradient at ``flat``."""
         return self.add_penalty(flat, *self.sum_losses(flat))
 
     def sum_losses(self, flat: FloatArray) -> tuple[float, FloatArray]:
-        """Return the sum of the losses and its gradient, without any penalty."""
+        """Return ``Σ_n f_n`` and its gradient at ``flat``, without penalties."""
         gradient, value = np.zeros(self.space.size), 0.0
         evaluate = partial(self._evaluate, self.space.unpack(flat))
         # Most of the time is spent in compiled code, which runs in threads.  BLAS
@@ -240,7 +244,7 @@ class TrainingProblem(LearningProblem):
     def _evaluate(
         self, parts: dict[str, FloatArray], stack: Stack
     ) -> tuple[float, FloatArray]:
-        """Return the sum of the losses of a stack, and its gradient."""
+        """Return the sum of a stack's losses, and its gradient as a flat vector."""
         gradient = np.zeros(self.space.size)
         slopes = self.space.unpack(gradient)
         u = self._log_quality(parts, stack)
@@ -254,10 +258,14 @@ class TrainingProblem(LearningProblem):
 
     @staticmethod
     def _log_quality(parts: dict[str, FloatArray], stack: Stack) -> FloatArray:
+        """Return ``u`` (B, N) of a stack, or (N,) of one with a low rank."""
         return log_quality(stack.X, parts["theta"], parts["intercept"].sum())
 
     def with_loss(self, loss: LargeMarginLoss, omega: float) -> TrainingProblem:
-        """Return the prepared data with another loss and cost of a missed item."""
+        """Return a copy with another loss, and ``omega`` as the cost of a missed item.
+
+        The prepared ground sets, whose errors must all cost 1, are shared.
+        """
         other = copy(self)
         other.__dict__.pop("_pool", None)
         other.loss = loss
@@ -267,10 +275,11 @@ class TrainingProblem(LearningProblem):
         return other
 
     def expected_f(self, flat: FloatArray) -> float:
-        r"""Return the mean of the expected F-scores at a point of ``space``.
+        r"""Return the mean over ground sets of the expected F-score at ``flat``.
 
         :math:`2 \sum_{i \in y} K_{ii} / (\sum_i K_{ii} + |y|)`: the F-score with the
-        numbers of right and of chosen items replaced by their expectations.
+        numbers of right and of chosen items replaced by their expectations, from the
+        probabilities ``K_ii`` of items.  1 where both ``y`` and the sum are empty.
         """
         parts = self.space.unpack(flat)
         scores = []
@@ -286,11 +295,12 @@ class TrainingProblem(LearningProblem):
 
     @cached_property
     def _pool(self) -> ThreadPoolExecutor:
+        """The ``n_jobs`` threads that stacks are shared among."""
         return ThreadPoolExecutor(self.n_jobs)
 
     @contextmanager
     def _explain_failures(self, positions: IntArray) -> Iterator[None]:
-        """Raise a failed factorisation as an error that names a remedy."""
+        """Translate failed factorisations into errors that name set and remedy."""
         try:
             yield
         except ZeroProbabilityError as error:
@@ -300,17 +310,17 @@ class TrainingProblem(LearningProblem):
 
 
 def kernel_settings(kernel: Kernel | None) -> str:
-    """Return the settings of a kernel, without abbreviations; "" for None."""
+    """Return the repr of an unfitted kernel, never abbreviated; "" for None."""
     whole: Any = {"N_CHAR_MAX": 10**6}
     return "" if kernel is None else kernel.__repr__(**whole)
 
 
 class SharedExamples(list[Example]):
-    """Examples in memory for several fits, prepared once.
+    """Examples in memory for several fits with different settings.
 
-    The results of fitted kernels are kept, and the last one's prepared ground sets, for
-    fits with a kernel of the same settings but for its penalty.  All errors cost 1; a
-    fit weighs them by its omega.
+    The states of fitted kernels are kept, and the ground sets as the last kernel
+    prepared them, for fits with a kernel of the same settings except its penalty.  All
+    errors cost 1 here; each fit multiplies the cost of missing an item by its omega.
     """
 
     def __init__(self, ground_sets: Any, subsets: Any) -> None:
@@ -319,7 +329,7 @@ class SharedExamples(list[Example]):
         self._prepared: tuple[Any, TrainingProblem] | None = None
 
     def release_prepared(self) -> None:
-        """Give back the memory of prepared ground sets."""
+        """Release the memory of the prepared ground sets."""
         self._prepared = None
 
     def with_omega(self, omega: float) -> list[Example]:
@@ -336,7 +346,7 @@ class SharedExamples(list[Example]):
         n_jobs: int | None,
         **options: Any,
     ) -> TrainingProblem:
-        """Return the objective, sharing prepared ground sets with the last one."""
+        """Return the problem of a fit, and fit ``kernel``."""
         name = type(kernel), kernel_settings(scale_penalty(kernel, 0.0))
         if self._prepared is None or self._prepared[0] != (name, options):
             self.release_prepared()  # before the next
@@ -356,7 +366,7 @@ class SharedExamples(list[Example]):
 
 
 def zero_probability_error(position: int, jitter: float) -> InfeasibleError:
-    """Return the error of a wanted subset with probability zero."""
+    """Return the error of a ground set whose wanted subset has probability zero."""
     return InfeasibleError(
         position,
         "its subset has probability zero, because the similarity of its items "
@@ -367,7 +377,7 @@ def zero_probability_error(position: int, jitter: float) -> InfeasibleError:
 
 
 def not_definite_error(position: int, jitter: float) -> InfeasibleError:
-    """Return the error of an ``L + I`` that cannot be factored."""
+    """Return the error of a ground set whose ``L + I`` cannot be factored."""
     return InfeasibleError(
         position,
         "L + I is not positive definite. The similarity is singular or not "

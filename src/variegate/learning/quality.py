@@ -47,7 +47,7 @@ def log_quality(X: FloatArray, theta: FloatArray, intercept: float) -> FloatArra
 
 
 def pull_back(X: FloatArray, gradient: FloatArray) -> tuple[FloatArray, float]:
-    """Return ``(∂f/∂θ, ∂f/∂b)`` from ``∂f/∂u`` (..., N), summed over a stack."""
+    """Return ``∂f/∂θ`` (d,) and ``∂f/∂b``, summed over a stack, from ``∂f/∂u``."""
     flat = X.reshape(-1, X.shape[-1])
     return gradient.reshape(-1) @ flat, float(gradient.sum())
 
@@ -77,16 +77,16 @@ class FeatureCoordinates:
 
 @dataclass(frozen=True, eq=False)
 class FeatureMoments:
-    """Moments of the quality features of some items; sums are of their unions.
+    """Moments of the quality features of a set of items.
 
-    Nothing is squared in the unit of a feature, so that features of 1e200 do not
-    overflow.
+    The sum of two is that of both sets of items together.  Nothing is squared in the
+    unit of a feature, so that features of 1e200 do not overflow.
 
     Attributes
     ----------
     n_items : int
     mean, spread, low, high : arrays of shape (d,)
-        Mean, root of the mean square about it, least, and largest.
+        Mean, standard deviation, smallest and largest value of each feature.
     correlation : array of shape (d, d)
         Mean products about ``mean`` in units of ``spread``; of shape (0, 0) for more
         than ``MAX_CORRELATED`` features.
@@ -100,16 +100,17 @@ class FeatureMoments:
     correlation: FloatArray
 
     @classmethod
-    def of(cls, ground_sets: Sequence[GroundSet]) -> FeatureMoments:
-        """Return the moments of the items of some ground sets, one at least."""
+    def from_ground_sets(cls, ground_sets: Sequence[GroundSet]) -> FeatureMoments:
+        """Compute the moments of all items of at least one ground set."""
         parts = [
-            cls._of_rows(np.concatenate([gs.quality for gs in part]))
+            cls._from_rows(np.concatenate([gs.quality for gs in part]))
             for part in _ground_set_chunks(ground_sets)
         ]
         return reduce(operator.add, parts)
 
     @classmethod
-    def _of_rows(cls, rows: FloatArray) -> FeatureMoments:
+    def _from_rows(cls, rows: FloatArray) -> FeatureMoments:
+        """Compute the moments of items (n, d); the array is overwritten."""
         low, high = rows.min(axis=0), rows.max(axis=0)
         # Without care, the mean of equal numbers differs from them by rounding.
         mean = np.clip(rows.mean(axis=0), low, high)
@@ -126,7 +127,7 @@ class FeatureMoments:
         return cls(len(rows), mean, unit * spread, low, high, correlation)
 
     def __add__(self, other: FeatureMoments) -> FeatureMoments:
-        """Return the moments of the items of both."""
+        """Return the moments of all items of both."""
         n_items = self.n_items + other.n_items
         n, m = self.n_items / n_items, other.n_items / n_items
         shift = other.mean - self.mean
@@ -172,6 +173,7 @@ class FeatureMoments:
 def _ground_set_chunks(
     ground_sets: Sequence[GroundSet],
 ) -> Iterator[Sequence[GroundSet]]:
+    """Yield ``_TOGETHER`` ground sets at a time."""
     for start in range(0, len(ground_sets), _TOGETHER):
         yield ground_sets[start : start + _TOGETHER]
 
@@ -184,7 +186,7 @@ def _replace_zeros(values: FloatArray) -> FloatArray:
 def parameter_space(
     coordinates: FeatureCoordinates, fit_intercept: bool, kernel: Kernel
 ) -> ParameterSpace:
-    """Return the space of ``θ``, an intercept perhaps, and the kernel's parameters."""
+    """Return the space of ``theta``, ``intercept`` (perhaps empty) and ``kernel``."""
     scale = coordinates.scale
     return ParameterSpace(
         {

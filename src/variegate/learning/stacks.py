@@ -1,7 +1,9 @@
 """Ground sets of equal size that are evaluated together, as the problem holds them.
 
-A :class:`DenseStack` is many ground sets with N x N similarities; a :class:`DualStack`
-or :class:`EmbeddedStack` is one ground set with a similarity of low rank.
+A :class:`DenseStack` is ``B`` ground sets with N x N similarities; a :class:`DualStack`
+or :class:`EmbeddedStack` is one ground set with a similarity of low rank.  ``u`` are
+log-qualities of shape (B, N), or (N,) of one with a low rank; ``parameters`` are the
+kernel's; ``K`` is the marginal kernel, so ``K_ii`` is the probability of an item.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from variegate.linalg.limits import STACK_ENTRIES, STACK_LIMIT, STACK_SETS
 def groups_of_equal_size(
     ground_sets: Sequence[GroundSet], stackable: bool
 ) -> list[list[int]]:
-    """Return the places of ground sets that are evaluated together."""
+    """Return lists of positions; of large sets, or if not stackable, one each."""
     by_size: dict[int, list[int]] = defaultdict(list)
     for position, ground_set in enumerate(ground_sets):
         by_size[len(ground_set)].append(position)
@@ -49,7 +51,7 @@ def groups_of_equal_size(
 
 
 def stack_costs(costs: Sequence[FloatArray | float], n_items: int) -> FloatArray:
-    """Return costs of errors as an array of shape (B, N), or (B, 1) for one an item."""
+    """Return costs as an array (B, N), or (B, 1) if each is a number for all items."""
     if all(isinstance(cost, float | int) for cost in costs):
         return np.array(costs, dtype=np.float64)[:, None]
     return np.stack([np.broadcast_to(cost, n_items) for cost in costs])
@@ -58,7 +60,7 @@ def stack_costs(costs: Sequence[FloatArray | float], n_items: int) -> FloatArray
 def prepare_stack(
     kernel: Kernel, positions: IntArray, ground_sets: Sequence[GroundSet]
 ) -> Any:
-    """Return ground sets as a kernel needs them, as one if it is stackable."""
+    """Prepare a stack of ground sets, or a single one, as a kernel needs them."""
     together = kernel.prepare_together(ground_sets) if kernel.stackable else None
     if together is not None:
         return together
@@ -78,8 +80,10 @@ class _Stack:
     positions : (B,)
         Numbers of the ground sets in errors.
     X : (B, N, d), or (N, d) of one with a low rank
-        Quality features.
+        Quality features, centred.
     prepared : the ground sets as the kernel prepared them
+    learned : bool
+        Whether the kernel has parameters.
     """
 
     positions: IntArray
@@ -104,7 +108,7 @@ class DenseStack(_Stack):
         self.target_log_det: FloatArray | None = None
         if not self.learned:
             # Neither the similarity nor its determinants will ever change.
-            self.prepared, _ = self._similarity(np.zeros(0))
+            self.prepared, _ = self._similarity_and_pull_back(np.zeros(0))
             own = np.diagonal(self.prepared, axis1=-2, axis2=-1)
             impossible = self.targets.indicator & (own <= 0.0)
             if impossible.any():
@@ -112,8 +116,10 @@ class DenseStack(_Stack):
                 raise impossible_item_error(self.positions[stack], item)
             self.target_log_det, _ = self.targets.log_det_and_inverse(self.prepared)
 
-    def _similarity(self, parameters: FloatArray) -> tuple[FloatArray, PullBack]:
-        """Return the similarity with its jitter, and how gradients are pulled back."""
+    def _similarity_and_pull_back(
+        self, parameters: FloatArray
+    ) -> tuple[FloatArray, PullBack]:
+        """Return ``S`` with jitter, and a function from its gradient to parameters'."""
         pull_back: PullBack
         if isinstance(self.prepared, PackedSimilarities):
             room = scratch_array("similarity", self.prepared.shape)
@@ -128,17 +134,18 @@ class DenseStack(_Stack):
         return S, pull_back
 
     def marginals(self, parameters: FloatArray, u: FloatArray) -> FloatArray:
-        """Return ``K_ii`` of every ground set."""
-        S = self._similarity(parameters)[0] if self.learned else self.prepared
+        """Return ``K_ii`` (B, N)."""
+        at = self._similarity_and_pull_back
+        S = at(parameters)[0] if self.learned else self.prepared
         return Resolvent.of(S, u).included
 
     def evaluate(
         self, loss: LargeMarginLoss, parameters: FloatArray, u: FloatArray
     ) -> tuple[float, FloatArray, FloatArray | None]:
-        """Return the sum of the losses, and its gradients in ``u`` and the kernel."""
+        """Return the sum of the losses, and its gradients in ``u`` and parameters."""
         S, pull_back = self.prepared, None
         if self.learned:
-            S, pull_back = self._similarity(parameters)
+            S, pull_back = self._similarity_and_pull_back(parameters)
         terms = loss.value_and_gradient(
             S,
             u,
@@ -160,24 +167,24 @@ class _LowRankStack(_Stack):
     """One ground set whose similarity has a low rank."""
 
     @abstractmethod
-    def _similarity(
+    def _weighted_factors(
         self, parameters: FloatArray
     ) -> tuple[Factors, FloatArray, FloatArray]:
-        """Return factors, their weights, and the ridge with the jitter."""
+        """Return factors, their weights (K,), and the ridge (N,) added to ``S_ii``."""
 
     @abstractmethod
     def _kernel_gradient(self, at: DualPoint, parameters: FloatArray) -> FloatArray:
-        """Return the gradient in the kernel's parameters."""
+        """Return the gradient of the loss in the kernel's parameters."""
 
     def marginals(self, parameters: FloatArray, u: FloatArray) -> FloatArray:
-        """Return ``K_ii``, as the one row of a matrix."""
-        return LowRankResolvent(*self._similarity(parameters), u).included[None]
+        """Return ``K_ii``, of shape (1, N)."""
+        return LowRankResolvent(*self._weighted_factors(parameters), u).included[None]
 
     def evaluate(
         self, loss: LargeMarginLoss, parameters: FloatArray, u: FloatArray
     ) -> tuple[float, FloatArray, FloatArray | None]:
-        """Return the loss, and its gradients in ``u`` and in the kernel."""
-        at = DualPoint(loss, *self._similarity(parameters), u, self.targets)
+        """Return the loss, and its gradients in ``u`` and parameters (None if none)."""
+        at = DualPoint(loss, *self._weighted_factors(parameters), u, self.targets)
         if at.is_flat:
             return 0.0, np.zeros(len(u)), np.zeros(len(parameters))
         slope = self._kernel_gradient(at, parameters) if self.learned else None
@@ -194,31 +201,35 @@ class DualStack(_LowRankStack):
         if len(impossible):
             raise impossible_item_error(self.positions[0], impossible[0])
         if not self.learned:  # fails now rather than at the first evaluation
-            log_det_and_inverse_of_target(*self._similarity(np.zeros(0)), members)
+            log_det_and_inverse_of_target(*self._weighted_factors(np.zeros(0)), members)
 
-    def _similarity(
+    def _weighted_factors(
         self, parameters: FloatArray
     ) -> tuple[Factors, FloatArray, FloatArray]:
+        """Return the fixed factors, their weights (K,), and the jitter (N,)."""
         factors: Factors = self.prepared
         weights = factors.weights(parameters)
         return factors, weights, self.jitter * (factors.squared @ weights)
 
     def _kernel_gradient(self, at: DualPoint, parameters: FloatArray) -> FloatArray:
+        """Return the gradient of the loss in the weights of the factors."""
         return at.weight_gradient(self.jitter)
 
 
 class EmbeddedStack(_LowRankStack):
-    """One ground set whose similarity is that of a few learned features."""
+    """One ground set whose similarity is made of a few features that are learned."""
 
-    def _similarity(
+    def _weighted_factors(
         self, parameters: FloatArray
     ) -> tuple[Factors, FloatArray, FloatArray]:
+        """Return the kernel's embedding as factors, weights (K,) and ridge (N,)."""
         parts, weights, ridge = self.kernel.embedding(self.prepared, parameters)
-        factors = Factors.of(parts)
+        factors = Factors.concatenate(parts)
         own = factors.squared @ weights + ridge
         return factors, weights, ridge + self.jitter * own
 
     def _kernel_gradient(self, at: DualPoint, parameters: FloatArray) -> FloatArray:
+        """Return the gradient of the loss in the parameters of the embedding."""
         # The jitter is relative to the diagonal, and so part of its derivative.
         diagonal, product = at.diagonal(), at.gradient_times_factor()
         product += (self.jitter * diagonal)[:, None] * at.factors.columns

@@ -126,7 +126,9 @@ def survey_partition(reader: Reader, partition: Partition) -> ExampleSurvey:
             with name_position_in_errors(example.position):
                 check_same_features(here, first)
     kind = (first.n_features, tuple(first.blocks), partition.path)
-    return ExampleSurvey(counts, sizes, FeatureMoments.of(ground_sets), (kind,))
+    return ExampleSurvey(
+        counts, sizes, FeatureMoments.from_ground_sets(ground_sets), (kind,)
+    )
 
 
 class PartitionedExamples:

@@ -33,7 +33,7 @@ SOLVERS: Mapping[str, type[Any]] = MappingProxyType(
 
 
 def as_solver(solver: Any, max_iter: int, tol: float) -> Any:
-    """Return the solver that a name stands for, or the solver itself."""
+    """Return the solver with this name (the numbers are for "lbfgs"), or an object."""
     if isinstance(solver, str):
         if solver not in SOLVERS:
             raise ValueError(

@@ -27,11 +27,12 @@ _AVERAGE_POWER = 8.0
 
 @dataclass(eq=False)
 class Adam:
-    """The state of a descent: everything that its next step depends on.
+    """The state of Adam: all that its next step depends on.
 
-    The point and the one before it are in free coordinates, the average of the points
-    is of flat parameters; ``first`` and ``second`` are the moments of the gradient,
-    and ``gradient_norm`` is the largest absolute entry of the last one.
+    ``free`` is the current point and ``previous`` the one before it, in free
+    coordinates; ``average`` is the average of the points, as flat parameters.
+    ``first`` and ``second`` are the moments of the gradient, and ``gradient_norm`` is
+    the largest absolute entry of the last gradient.
     """
 
     free: FloatArray
@@ -44,13 +45,13 @@ class Adam:
 
     @classmethod
     def start_at(cls, space: ParameterSpace, start: FloatArray) -> Self:
-        """Begin at a feasible point."""
+        """Return the state before the first step, at feasible flat parameters."""
         free = space.diagonal().to_free(start).copy()
         zeros = np.zeros_like(free)
         return cls(free, free.copy(), start.copy(), zeros, zeros.copy())
 
     def step(self, problem: Problem, learning_rate: float, decay_steps: float) -> float:
-        """Take one step on one batch; return the batch's objective before it.
+        """Take one step on one batch; return the batch's objective before the step.
 
         The ``t``-th step has the rate ``learning_rate / sqrt(1 + t / decay_steps)``.
         """
@@ -72,11 +73,11 @@ class Adam:
         return value
 
     def _evaluate(self, problem: Problem) -> tuple[float, FloatArray]:
+        """Return objective and gradient at ``free``, or ``previous`` if infinite."""
         space = problem.space.diagonal()
         try:
             value, gradient = problem.value_and_gradient(space.from_free(self.free))
         except InfeasibleError:
-            # The last step went too far; where it came from may do for this batch.
             self.free = self.previous
             self.first = np.zeros_like(self.first)
             value, gradient = problem.value_and_gradient(space.from_free(self.free))
@@ -89,7 +90,7 @@ class Adam:
         verdict: Verdict,
         history: list[Step],
     ) -> SolverResult:
-        """Return parameters of the descent as a result, with its number of steps."""
+        """Return a result with these entries and the number of steps taken."""
         return SolverResult(
             parameters,
             objective,

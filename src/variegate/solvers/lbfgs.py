@@ -33,15 +33,15 @@ _WORTH_A_RESTART = 0.1
 class LBFGS:
     """SciPy's L-BFGS-B without bounds: constraints are left to free coordinates.
 
-    A trial step to where the objective cannot be computed is stepped back from.
+    Where the objective cannot be computed, the line search tries a shorter step.
 
     Parameters
     ----------
     max_iter : int
         Largest number of iterations.
     tol : float
-        Stop when no entry of the gradient exceeds ``tol`` in absolute value.  In the
-        free coordinates, where the unit of a feature does not matter.
+        Stop when no entry of the gradient in free coordinates, where the unit of a
+        feature does not matter, exceeds ``tol`` in absolute value.
     """
 
     max_iter: int = 500
@@ -59,7 +59,7 @@ class LBFGS:
         run.record_step(free)
         while not (run.stopped or self._is_done(run)):
             before = run.history[-1].objective
-            run.met_wall = False
+            run.met_infeasible = False
             free = self._minimize_once(run, free)
             gained = before - run.history[-1].objective
             if gained <= _WORTH_A_RESTART * self.tol * abs(before):
@@ -78,6 +78,7 @@ class LBFGS:
         left = self.max_iter - (len(run.history) - 1)
 
         def record_step(point: FloatArray) -> None:
+            """Record an iteration; end SciPy's run if the callback asks for it."""
             run.record_step(point)
             if run.stopped:
                 raise StopIteration
@@ -100,12 +101,14 @@ class LBFGS:
         return np.asarray(outcome.x)
 
     def _is_done(self, run: _Run) -> bool:
+        """Return whether the run has converged or used up its iterations."""
         return (
             run.history[-1].gradient_norm <= self.tol
             or len(run.history) > self.max_iter
         )
 
     def _verdict(self, run: _Run) -> Verdict:
+        """Return why a finished run ended."""
         gradient_norm = run.history[-1].gradient_norm
         if run.stopped:
             return STOPPED
@@ -113,13 +116,17 @@ class LBFGS:
             return CONVERGED
         if len(run.history) > self.max_iter:
             return max_iter_verdict(self.max_iter, gradient_norm)
-        if run.met_wall:
+        if run.met_infeasible:
             return infeasible_verdict(gradient_norm)
         return no_descent_verdict(gradient_norm, self.tol, run.problem.is_smooth)
 
 
 class _Run:
-    """The problem in free coordinates, and the record of one run."""
+    """The problem in free coordinates, and the record of one call of ``solve``.
+
+    ``stopped`` says whether the callback asked to stop, ``met_infeasible`` whether
+    SciPy's last run tried a point where the objective cannot be computed.
+    """
 
     def __init__(self, problem: Problem, callback: Callback | None) -> None:
         self.problem = problem
@@ -127,9 +134,10 @@ class _Run:
         self.history: list[Step] = []
         self.n_evaluations = 0
         self.stopped = False
-        self.met_wall = False
+        self.met_infeasible = False
 
     def evaluate(self, free: FloatArray) -> tuple[float, FloatArray]:
+        """Return objective and gradient, or past the first point a barrier."""
         space = self.problem.space
         self.n_evaluations += 1
         try:
@@ -142,18 +150,19 @@ class _Run:
         return value, self._last[2]
 
     def _barrier(self, free: FloatArray) -> tuple[float, FloatArray]:
-        """Return a value above the last iterate's, and a slope that leads back there.
+        """Return a value above the last iterate's, and a gradient that points from it.
 
-        The line search interpolates, so an infinite value would be lost on it; a step
-        is never taken to where the value is higher than where it began.
+        Finite, because the line search interpolates; it takes no step to a higher value
+        than that of the last iterate.
         """
-        self.met_wall = True
+        self.met_infeasible = True
         back = free - self._iterate
         height = 1.0 + abs(self.history[-1].objective)
         slope = 2.0 * height * back / max(float(back @ back), 1e-300)
         return self.history[-1].objective + height, slope
 
     def record_step(self, free: FloatArray) -> None:
+        """Add an iterate to the history, and call the callback."""
         # SciPy reports the point it has just evaluated, so nothing is computed twice;
         # after a failed line search it may go back to an older one.
         at, value, gradient = self._last

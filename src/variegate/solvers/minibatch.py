@@ -1,6 +1,7 @@
 """Learning in batches: one step of Adam a batch, in an order that the seed decides.
 
-Steps and averaging are those of :mod:`variegate.solvers.adam`.
+Steps and averaging are those of :mod:`variegate.solvers.adam`.  A pair is a ground set
+with its wanted subset.
 """
 
 from __future__ import annotations
@@ -40,8 +41,9 @@ _ENOUGH_STEPS = 100
 class Batches(Protocol):
     """An objective that comes in batches, such as a ``BatchedProblem``.
 
-    ``counts`` are the numbers of examples in the parts that a batch is made of, and
-    ``held_out`` is the objective on other data, with ``expected_f``, or None.
+    A batch is made of parts: single pairs, or partitions.  ``counts`` are the numbers
+    of pairs in each part, and ``held_out`` is a ``TrainingProblem`` (or another with
+    ``expected_f``) of other data, or None.
     """
 
     space: ParameterSpace
@@ -49,7 +51,7 @@ class Batches(Protocol):
     held_out: Any
 
     def batch(self, numbers: Any) -> Problem:
-        """Return the objective of some parts, by their numbers."""
+        """Return the objective of the parts with these numbers."""
         ...
 
 
@@ -95,7 +97,7 @@ class MiniBatch:
     patience: int | None = None
 
     def check(self) -> None:
-        """Refuse settings that make no sense."""
+        """Refuse settings out of their range."""
         for name in ("n_epochs", "report_every"):
             check_count(name, getattr(self, name))
         for name in ("batch_size", "patience"):
@@ -112,7 +114,7 @@ class MiniBatch:
         *,
         seed: int | None = None,
     ) -> SolverResult:
-        """Minimize the expected objective of a batch from a feasible ``start``.
+        """Minimize the expected objective of a batch from feasible flat parameters.
 
         ``callback`` is called with every report, and ``seed`` decides the batches.
         """
@@ -127,14 +129,15 @@ class MiniBatch:
                 f"patience={self.patience} needs data that is held out: give "
                 "validation to fit"
             )
-        return _Run(self, problem, start).learn(callback, seed)
+        return _Run(self, problem, start).solve(callback, seed)
 
 
 class _Run:
-    """One run of the solver.
+    """The state of one call of ``solve``.
 
-    ``running`` is a mean of the objective over about a pass, or the time between
-    reports if that is longer, times ``weight``.
+    ``running / weight`` is a running mean of the objective, over about a pass or the
+    batches between reports, if these are more.  ``best`` are the parameters with the
+    smallest held-out objective so far, and ``n_worse`` counts the reports since.
     """
 
     def __init__(
@@ -148,7 +151,8 @@ class _Run:
         self.running = self.weight = 0.0
         self.best, self.best_objective, self.n_worse = start, np.inf, 0
 
-    def learn(self, callback: Callback | None, seed: int | None) -> SolverResult:
+    def solve(self, callback: Callback | None, seed: int | None) -> SolverResult:
+        """Take a step on every batch of all passes, or until a report ends the run."""
         settings, adam, counts = self.settings, self.adam, self.problem.counts
         n_batches, verdict = self._n_batches(), None
         keep = 1.0 - 1.0 / max(n_batches, settings.report_every)
@@ -172,7 +176,7 @@ class _Run:
         return adam.result(parameters, objective, verdict, self.history)
 
     def _n_batches(self) -> int:
-        """Return the number of batches of a pass, of nearly equal numbers of parts."""
+        """Return the number of batches in a pass, from sizes and ``batch_size``."""
         size, counts = self.settings.batch_size, self.problem.counts
         # A last batch of two pairs would be noise.
         n_batches = max(1, round(int(counts.sum()) / (size or _BATCH_SIZE)))
@@ -181,17 +185,14 @@ class _Run:
         return min(n_batches, int(np.count_nonzero(counts)))
 
     def _batches(self, n_batches: int, seed: int | None) -> Iterator[IntArray]:
-        """Yield the numbers of the parts of each batch."""
+        """Yield the numbers of the parts in each batch; every pass is shuffled."""
         rng = np.random.default_rng(seed)
         parts = np.flatnonzero(self.problem.counts)
         for _ in range(self.settings.n_epochs):
             yield from np.array_split(rng.permutation(parts), n_batches)
 
     def _data_used_verdict(self) -> Verdict:
-        """Return the verdict that all passes are made.
-
-        There is a remedy where every pass was one step, and all were few.
-        """
+        """Return the verdict that all passes were made, and a remedy if steps few."""
         n_steps, settings, remedy = self.adam.n_steps, self.settings, ""
         if n_steps < _FEW_STEPS and n_steps <= settings.n_epochs:
             remedy = (
@@ -207,7 +208,7 @@ class _Run:
         )
 
     def _report_progress(self, callback: Callback | None) -> Verdict | None:
-        """Judge the average, tell the callback; return a verdict if that is the end."""
+        """Record a step and call the callback; return a verdict if the run ends."""
         adam, held_out, expected_f = self.adam, self.problem.held_out, None
         objective = self.running / self.weight
         if held_out is not None:

@@ -12,7 +12,7 @@ from variegate.learning.parameters import ParameterSpace
 
 
 class Problem(Protocol):
-    """An objective over a parameter space."""
+    """An objective over flat vectors of parameters, which ``space`` divides."""
 
     space: ParameterSpace
 
@@ -22,7 +22,7 @@ class Problem(Protocol):
         ...
 
     def value_and_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
-        """Return the objective and its gradient."""
+        """Return the objective and its gradient at flat parameters."""
         ...
 
 
@@ -39,7 +39,7 @@ class Step(NamedTuple):
     n_seen : int or None
         For a solver that learns in batches, the number of pairs learned from so far.
     expected_f : float or None
-        For one that holds data out, the expected F-score on that data.
+        The expected F-score on held-out data, where a solver is given such.
     """
 
     iteration: int
@@ -67,17 +67,18 @@ class Stop(Enum):
 
 @dataclass(eq=False)
 class SolverResult:
-    """Where a solver ended, and how.
+    """The parameters at which a solver ended, and why it ended.
 
     Attributes
     ----------
     parameters : the flat parameters
     objective : float
     stop : Stop
+        Why the solver ended.
     status : str
-        The same in a sentence.
+        Why, in a sentence.
     remedy : str
-        A change to try if that is not good enough; empty where nothing is wrong.
+        A change of settings to try, in sentences; empty where nothing is wrong.
     n_iterations, n_evaluations : int
     history : list of Step
     """
@@ -93,7 +94,7 @@ class SolverResult:
 
     @property
     def converged(self) -> bool:
-        """Whether the solver was satisfied."""
+        """Whether the solver met its tolerance, or no step lowers the objective."""
         return self.stop is Stop.CONVERGED
 
 
@@ -125,10 +126,11 @@ def max_iter_verdict(max_iter: int, gradient_norm: float) -> Verdict:
 
 
 def no_descent_verdict(gradient_norm: float, tol: float, is_smooth: bool) -> Verdict:
-    """Return the verdict that no step helps: at a kink of the hinge, or by rounding.
+    """Return the verdict that no step lowers the objective.
 
-    At a kink that is a minimum the gradient does not vanish, so its size cannot tell;
-    on a smooth objective it can.
+    Converged if the gradient is nearly within ``tol``.  A larger one means rounding on
+    a smooth objective, otherwise most likely a minimum at a kink, where the gradient
+    does not vanish.
     """
     if gradient_norm <= _NEAR * tol:
         return Verdict(
@@ -151,7 +153,7 @@ def no_descent_verdict(gradient_norm: float, tol: float, is_smooth: bool) -> Ver
 
 
 def infeasible_verdict(gradient_norm: float) -> Verdict:
-    """Return the verdict that all better steps lead to singular matrices."""
+    """Return the verdict that further steps lead to singular matrices."""
     return Verdict(
         Stop.STALLED,
         "stopped where further steps make L + I or a wanted subset singular, with a "
@@ -161,7 +163,7 @@ def infeasible_verdict(gradient_norm: float) -> Verdict:
 
 
 def wants_to_stop(callback: Callable[[Any], object] | None, step: Any) -> bool:
-    """Ask the callback; raising StopIteration, as in SciPy, is a yes too."""
+    """Call the callback; return whether it is true, or raises StopIteration."""
     if callback is None:
         return False
     try:

@@ -80,7 +80,9 @@ class DeviceProblem(LearningProblem):
         if coordinates is None:
             ground_sets = [example.ground_set for example in examples]
             fit_intercept = options.get("fit_intercept", True)
-            coordinates = FeatureMoments.of(ground_sets).coordinates(fit_intercept)
+            coordinates = FeatureMoments.from_ground_sets(ground_sets).coordinates(
+                fit_intercept
+            )
         super().__init__(kernel, loss, len(examples), coordinates, **options)
         self._stacks: list[Stack] = []
         with _explain_memory_errors(device):
