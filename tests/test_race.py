@@ -292,7 +292,7 @@ def test_the_search_does_not_see_what_it_is_judged_by():
 def test_new_kinds_are_unfamiliar_and_new_sets_of_the_same_kinds_are_not():
     sets, _ = editor(60)
     kernel = vg.Kinds(6).fit(sets)
-    is_familiar = Familiarity.of(kernel, sets)
+    is_familiar = Familiarity.fit(kernel, sets)
     same, _ = editor(40, seed=5)
     new, _ = editor(40, seed=6, kinds=range(5, 10))
     assert np.mean([is_familiar(one) for one in same]) > 0.95
@@ -310,7 +310,7 @@ def test_familiarity_is_the_cosine_with_the_nearest_centre():
 
 def test_kernels_without_kinds_have_no_familiarity():
     sets, _ = editor(5)
-    assert Familiarity.of(vg.MultipleKernel().fit(sets), sets) is None
+    assert Familiarity.fit(vg.MultipleKernel().fit(sets), sets) is None
 
 
 def test_familiarity_in_blocks():
@@ -320,5 +320,5 @@ def test_familiarity_in_blocks():
         for one in plain
     ]
     mixture = vg.Mixture([vg.Kinds(4, block="a"), vg.Linear(block="b")]).fit(sets)
-    found = Familiarity.of(mixture, sets)
+    found = Familiarity.fit(mixture, sets)
     assert np.mean([found(one) for one in sets]) > 0.95

@@ -158,7 +158,7 @@ class _Training:
             n_sample = len(sample)
         if winner.fallback is not None:
             kernel = policy.model.kernel_
-            is_familiar = Familiarity.of(kernel, self.groups.examples(sample)[0])
+            is_familiar = Familiarity.fit(kernel, self.groups.examples(sample)[0])
             if is_familiar is not None:
                 with warnings.catch_warnings():
                     # A warning is about the model for most groups.

@@ -1,4 +1,7 @@
-"""Choose lambda and omega by their scores on held-out data."""
+"""Choose lambda and omega by their scores on held-out data.
+
+``name`` and ``value`` are the score to reach, such as "recall" and 0.85.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +29,10 @@ class TargetNotReachedWarning(UserWarning):
 
 
 def best_lam_omega(trials: CrossValidation) -> tuple[float, float]:
-    """Return the pair with the best score; among equals the mildest."""
+    """Return the pair with the best score; of equals, small lambda and omega near 1."""
 
     def merit(lam: float, omega: float) -> tuple[float, float, float]:
+        """Return a key that is larger for better pairs."""
         score = float(trials.summary(lam, omega)[0][-1])
         return score, -lam, -abs(float(np.log(omega)))
 
@@ -41,7 +45,10 @@ def best_lam_omega(trials: CrossValidation) -> tuple[float, float]:
 def lam_omega_for_target(
     trials: CrossValidation, lams: Sequence[float], name: str, value: float
 ) -> tuple[float, float]:
-    """Return the pair that meets a target, and has the best other score there."""
+    """Return the pair that meets a target and has the best other score, or warn.
+
+    The grid in ``trials`` is extended, and refined at the chosen lambda.
+    """
     for attempt in range(MAX_EXTENSIONS + 1):
         crossings = [
             (lam, crossing)
@@ -64,7 +71,7 @@ def lam_omega_for_target(
 def _extend_omegas(
     trials: CrossValidation, lams: Sequence[float], name: str, value: float
 ) -> None:
-    """Try omegas beyond the grid for each lambda that misses the target."""
+    """Try one omega beyond the grid for each lambda, in the target's direction."""
     for lam in lams:
         if lam == 0.0:
             continue
@@ -77,7 +84,7 @@ def _extend_omegas(
         # Twice as far as the grid steps, so that three of them go far.
         omega = path.omega[-1] * ratio**2 if at_end else path.omega[0] / ratio**2
         logger.info("%s %g is out of reach: omega %g is next", name, value, omega)
-        trials.run(lam, float(omega))
+        trials.try_omega(lam, float(omega))
 
 
 def _nearest_lam_omega(
@@ -110,7 +117,7 @@ def _nearest_lam_omega(
 
 
 def refine_omega(trials: CrossValidation, lam: float, name: str, value: float) -> float:
-    """Return an omega where held-out ``name`` meets the target, fitting new ones."""
+    """Return the omega nearest to the target, after fits between those of the grid."""
     if lam == 0.0:
         return order_outwards(trials.omegas(lam))[0]
     for attempt in range(MAX_REFINEMENTS + 1):
@@ -126,7 +133,7 @@ def refine_omega(trials: CrossValidation, lam: float, name: str, value: float) -
         if attempt < MAX_REFINEMENTS:
             # Interpolation is fast on a smooth path, halving is safe on a rough one.
             middle = float(np.sqrt(best.low * best.high))
-            trials.run(lam, middle if attempt % 3 == 2 else best.omega)
+            trials.try_omega(lam, middle if attempt % 3 == 2 else best.omega)
             logger.info("refined:\n%s", path)
     # The path jumps over the target: rather above it than below.
     return max(gaps, key=lambda omega: float(reached[omega]))

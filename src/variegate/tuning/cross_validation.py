@@ -156,10 +156,6 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
             For each ground set, the wanted item numbers or a boolean mask.
         groups : sequence, optional
             A label for each ground set; those of one label stay in one fold.
-
-        Returns
-        -------
-        self
         """
         lams, omegas, target = self._check_parameters()
         ground_sets = check_ground_sets(ground_sets)
@@ -193,17 +189,18 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _progress_callback(self) -> Callable[[int, int], object] | None:
-        """Return the callback, which also prints if verbose."""
+        """Return the callback, with ``verbose`` one that also prints."""
         if not self.verbose:
             return self.callback
         tell = ProgressPrinter(type(self).__name__)
 
-        def watched(done: int, total: int) -> None:
+        def print_progress(done: int, total: int) -> None:
+            """Print the number of finished folds, and call the callback."""
             tell(f"{done} of {total} folds", always=True)
             if self.callback is not None:
                 self.callback(done, total)
 
-        return watched
+        return print_progress
 
     def _fit_on_all_data(
         self,
@@ -212,7 +209,10 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         members: list[IntArray],
         omegas: Sequence[float],
     ) -> LargeMarginDPP:
-        """Fit on all data, along the path that the fits on the folds took."""
+        """Fit the best pair on all data, by the same grid steps as on the folds.
+
+        ``base`` is the unfitted estimator.
+        """
         best = self.best_lam_, self.best_omega_
         middle, sides = order_outwards(omegas)
         low, high = sorted((middle, best[1]))
@@ -237,6 +237,7 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
     def _folds(
         self, ground_sets: list[Any], members: list[Any], groups: Any, seed: int
     ) -> list[Fold]:
+        """Divide the data into folds as ``cv`` says, keeping groups together."""
         n = len(ground_sets)
         labels = np.arange(n)
         if groups is not None:
@@ -253,7 +254,7 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
     def _check_parameters(
         self,
     ) -> tuple[list[float], list[float], tuple[str, float] | None]:
-        """Return lambdas, omegas and the target, or refuse invalid settings."""
+        """Return sorted lambdas and omegas and the target; refuse invalid settings."""
         if self.estimator is not None and not isinstance(
             self.estimator, LargeMarginDPP
         ):
@@ -305,6 +306,7 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         return name, float(value)
 
     def _learned_html(self) -> str:
+        """Return the chosen pair, its score and the best model as HTML."""
         check_is_fitted(self, "best_lam_")
         facts = {
             "best lambda": f"{self.best_lam_:g}",
@@ -348,7 +350,11 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
 def _make_splits(
     cv: Any, labels: IntArray, grouped: bool, seed: int
 ) -> list[tuple[IntArray, IntArray]]:
-    """Return positions to learn from and to judge by, for every fold."""
+    """Return positions to learn from and to judge by, for every fold.
+
+    ``labels`` are the numbers of the groups (N,), each ground set's own if not
+    ``grouped``; ``seed`` shuffles if ``cv`` is a number.
+    """
     from sklearn.model_selection import KFold, check_cv
 
     n_units = len(np.unique(labels))

@@ -1,4 +1,4 @@
-"""Models for several values of omega, and those between them."""
+"""Models for several values of omega, and interpolated ones between them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ def check_omegas(omega: Any) -> tuple[float, ...]:
 
 
 def order_outwards(omegas: Sequence[float]) -> tuple[float, list[list[float]]]:
-    """Return the omega nearest to 1, and the lower and higher ones by distance."""
+    """Return the omega nearest to 1, and lists of the lower and of the higher ones.
+
+    Both lists go outwards from the omega nearest to 1.
+    """
     ordered = sorted(omegas)
     start = int(np.argmin(np.abs(np.log(ordered))))
     return ordered[start], [ordered[:start][::-1], ordered[start + 1 :]]
@@ -81,7 +84,7 @@ def fit_from_neighbour(
 ) -> LargeMarginDPP:
     """Return a copy of ``model`` fitted for ``lam`` and ``omega``, started from it.
 
-    Warns of items that are all alike only if the fit ``is_kept``.
+    ``AllAlikeWarning`` is suppressed unless the fit ``is_kept``.
     """
     following = copy.copy(model)
     # Only the first fit of a walk has nothing to start from.
@@ -129,22 +132,22 @@ def fit_by_steps(
 
 
 class _WarningsByOmega:
-    """Warnings of the fits of a family, to give each text once."""
+    """Collects warnings of the fits of a family, to issue each text once."""
 
     def __init__(self) -> None:
         self._found: dict[Any, tuple[warnings.WarningMessage, list[float]]] = {}
 
     @contextmanager
-    def holding(self, omega: float) -> Iterator[None]:
-        """Hold back the warnings of the fit for an omega."""
+    def collecting(self, omega: float) -> Iterator[None]:
+        """Collect the warnings of the block, which fits for ``omega``."""
         with warnings.catch_warnings(record=True) as caught:
             yield
         for one in caught:
             key = one.category, str(one.message)
             self._found.setdefault(key, (one, []))[1].append(omega)
 
-    def give(self, n_fits: int) -> None:
-        """Give each warning, with the omegas that it is about if not all fits."""
+    def issue(self, n_fits: int) -> None:
+        """Issue each warning once; it names its omegas if not all fits gave it."""
         for (category, text), (one, omegas) in self._found.items():
             if len(omegas) < n_fits:
                 text = (
@@ -231,12 +234,12 @@ class OmegaFamily:
         held_back = _WarningsByOmega()
         for (_, omega), start in grid_steps([lam], omegas):
             model = unfitted if start is None else fitted[start[1]]
-            with held_back.holding(omega):
+            with held_back.collecting(omega):
                 fitted[omega] = fit_from_neighbour(
                     model, ground_sets, subsets, lam, omega, True, **fit_arguments
                 )
             progress("fitting", len(fitted), len(omegas))
-        held_back.give(len(fitted))
+        held_back.issue(len(fitted))
         first = next(iter(fitted.values()))
         for omega in omegas:
             if omega not in fitted:  # with lambda 0 omega plays no part
@@ -256,9 +259,9 @@ class OmegaFamily:
         return cls(omegas, tuple(models))
 
     def resolve(self, omega: float | None, default: float = 1.0) -> float:
-        """Return ``omega`` if it is in the range that was learned.
+        """Return ``omega``, or raise ValueError outside the range that was learned.
 
-        ``None`` is the default, or the nearest to it.
+        None stands for ``default``, or the value in the range nearest to it.
         """
         low, high = self.omegas[0], self.omegas[-1]
         if omega is None:
@@ -300,7 +303,7 @@ class OmegaFamily:
     # Keeping ----------------------------------------------------------------------
 
     def encode(self) -> list[dict[str, Any]]:
-        """Return the models as plain values."""
+        """Return the models as plain values, one entry for each omega."""
         return [
             {"omega": omega, **model.encode()}
             for omega, model in zip(self.omegas, self.models, strict=True)
@@ -310,7 +313,10 @@ class OmegaFamily:
     def decode(
         cls, document: Mapping[str, Any], own: Own, n_features: int
     ) -> OmegaFamily:
-        """Return the models of a file, of ``n_features`` features."""
+        """Return the family of a document's "models", checked to fit together.
+
+        ``own`` is the user's code that the file names.
+        """
         MODELS.check(document.get("models"), "models")
         entries = sorted(document["models"], key=lambda entry: float(entry["omega"]))
         models = tuple(

@@ -38,7 +38,7 @@ Scoring = Callable[[Any, Any], float]
 #: The columns of the scores of a trial.
 COLUMNS = (*SCORES, "score")
 
-#: By place, a model that was fitted on a fold, and its scores there.
+#: By place: a model fitted on a fold, and its scores (held-out sets, COLUMNS).
 FittedPlaces = dict[Place, tuple[LargeMarginDPP, FloatArray]]
 
 
@@ -55,10 +55,10 @@ class Trial:
         return mean
 
     def errors(self, units: IntArray) -> FloatArray:
-        """Return the standard errors of the means.
+        """Return the standard errors of ``means``; NaN where there is one unit.
 
-        Scores of one unit may agree, those of different units are independent: the
-        variance of the sum is that of the units' sums.
+        ``units`` number the independent ground sets or groups (see :class:`Fold`): the
+        variance of the sum of all scores is that of the units' sums.
         """
         table = np.concatenate(self.scores)
         labels, position = np.unique(units, return_inverse=True)
@@ -71,7 +71,7 @@ class Trial:
         return errors
 
     def n_unconverged(self) -> int:
-        """Return on how many folds the solver did not finish."""
+        """Return the number of folds on which the solver did not converge."""
         return sum(bool(model.solver_result_.remedy) for model in self.models)
 
 
@@ -89,7 +89,7 @@ def _score_fold(model: LargeMarginDPP, fold: Fold, scoring: Scoring) -> FloatArr
 def _fit_and_score(
     model: LargeMarginDPP, fold: Fold, steps: Sequence[GridStep], scoring: Scoring
 ) -> FittedPlaces:
-    """Fit on a fold at every place, by default from ``model``, and judge the fits."""
+    """Fit ``model`` on a fold at every place of ``steps``, and score each fit."""
     fitted: dict[Place | None, LargeMarginDPP] = {None: model}
     shared, found = fold.shared_examples(), {}
     for place, start in steps:
@@ -107,10 +107,11 @@ def _on_one_thread(compute: Callable[..., Any], *arguments: Any) -> Any:
 
 @dataclass(eq=False)
 class CrossValidation:
-    """All trials so far, and how to add to them.
+    """Trials by lambda and omega, and methods that add to them.
 
-    The model is not fitted, and has a seed, so that trials differ by their parameters
-    only.  ``n_samples`` are the most of an MBR decoder while many are compared.
+    ``model`` is not fitted, and has a seed, so that trials differ by their parameters
+    only.  ``n_samples`` is the largest number of samples of an MBR decoder while many
+    models are compared.
     """
 
     model: LargeMarginDPP
@@ -127,8 +128,9 @@ class CrossValidation:
         callback: Callable[[int, int], object] | None = None,
         drop_lams: bool = False,
     ) -> None:
-        """Try every lambda with every omega; ``callback`` counts folds.
+        """Add trials of every lambda with every omega.
 
+        ``callback`` is called with the numbers of finished and of all folds;
         ``drop_lams`` leaves out lambdas that are clearly behind on the first fold.
         """
         model = copy.copy(self.model)
@@ -148,8 +150,8 @@ class CrossValidation:
                 for omega in [*sides[0], *sides[1]]:
                     self.trials[lam, omega] = self.trials[lam, middle]
 
-    def run(self, lam: float, omega: float) -> None:
-        """Try one more omega, from the nearest trial of this lambda inwards of it."""
+    def try_omega(self, lam: float, omega: float) -> None:
+        """Add a trial, started from the nearest one of this lambda, nearer to 1."""
         known = self.omegas(lam)
         inwards = [o for o in known if abs(np.log(o)) <= abs(np.log(omega))]
         start = min(inwards or known, key=lambda o: abs(np.log(o / omega)))
@@ -161,13 +163,13 @@ class CrossValidation:
     def _add_trials(
         self, steps: Sequence[GridStep], found: Sequence[FittedPlaces]
     ) -> None:
-        """Add the trials of some places from the fits of all folds."""
+        """Add a trial for each place of ``steps``, from the fits on all folds."""
         for place, _ in steps:
             models, scores = zip(*(fits[place] for fits in found), strict=True)
             self.trials[place] = Trial(list(models), list(scores))
 
     def rescore_with_full_decoder(self, lam: float) -> None:
-        """Judge the trials of one lambda again, with the decoder as it was given.
+        """Score the trials of one lambda again, with the decoder of ``model``.
 
         Fewer samples choose slightly fewer items, and reported scores should be those
         of the final decoder.
@@ -194,7 +196,7 @@ class CrossValidation:
         return sorted(omega for tried, omega in self.trials if tried == lam)
 
     def path(self, lam: float) -> OmegaPath:
-        """Return the trials of one lambda."""
+        """Return the means and standard errors of one lambda's trials by omega."""
         summaries = [(omega, *self.summary(lam, omega)) for omega in self.omegas(lam)]
         points = [
             PathPoint(omega, *means[:4].tolist(), *errors[:4].tolist())
@@ -203,13 +205,13 @@ class CrossValidation:
         return OmegaPath(lam, tuple(points))
 
     def summary(self, lam: float, omega: float) -> tuple[FloatArray, FloatArray]:
-        """Return the means and standard errors of ``COLUMNS``."""
+        """Return the means and standard errors of ``COLUMNS`` for one trial."""
         units = np.concatenate([fold.units for fold in self.folds])
         trial = self.trials[lam, omega]
         return trial.means(), trial.errors(units)
 
     def results(self) -> dict[str, FloatArray]:
-        """Return everything as columns, sorted by lambda and omega."""
+        """Return the columns of ``cv_results_``, one row a trial, sorted."""
         places = sorted(self.trials)
         columns = {
             "lam": np.array([lam for lam, _ in places]),
@@ -229,7 +231,7 @@ class CrossValidation:
         return columns
 
     def _quick_decoder(self) -> Decoder:
-        """Return the decoder, an MBR decoder with at most ``n_samples``."""
+        """Return the model's decoder, with at most ``n_samples`` samples if MBR."""
         decoder = as_decoder(self.model.decoder)
         if isinstance(decoder, MBR) and decoder.n_samples > self.n_samples:
             return replace(decoder, n_samples=self.n_samples)
@@ -242,7 +244,10 @@ class CrossValidation:
         callback: Callable[[int, int], object] | None = None,
         n_done: int = 0,
     ) -> list[FittedPlaces]:
-        """Fit at some places on a fold for each model, from fold ``n_done`` on."""
+        """Fit each model at the places of ``steps``, on a fold of its own.
+
+        The first model on fold ``n_done``, which counts the folds finished before.
+        """
         folds = self.folds[n_done : n_done + len(models)]
         arguments = [(*pair, steps) for pair in zip(models, folds, strict=True)]
         return self._run_in_processes(_fit_and_score, arguments, callback, n_done)
@@ -254,6 +259,7 @@ class CrossValidation:
         callback: Callable[[int, int], object] | None = None,
         n_done: int = 0,
     ) -> list[Any]:
+        """Return ``compute(*each, scoring)`` for each of the arguments, in order."""
         parallel = parallel_processes(self.n_jobs, return_as="generator")
         results = []
         for result in parallel(
@@ -266,7 +272,7 @@ class CrossValidation:
 
 
 def _leading_lams(found: FittedPlaces, lams: Sequence[float]) -> list[float]:
-    """Return the lambdas that are not clearly behind the best on a fold."""
+    """Return the lambdas whose best scores on a fold are not clearly behind."""
     best: dict[float, FloatArray] = {}
     for (lam, _), (_, scores) in found.items():
         score = scores[:, -1]

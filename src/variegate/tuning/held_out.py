@@ -36,8 +36,8 @@ def scores_of(chosen: Any, wanted: Any) -> tuple[float, float, float, float]:
 class Fold:
     """Data, and the positions of ground sets to learn from and of held-out ones.
 
-    ``units`` numbers the independent ones among the held-out ground sets: these
-    themselves, or the groups that they belong to.
+    ``units`` holds a number for each held-out ground set, equal for those of one group;
+    scores of different units are independent.
     """
 
     ground_sets: Sequence[GroundSet]
@@ -53,7 +53,7 @@ class Fold:
 
     @property
     def wanted(self) -> list[IntArray]:
-        """Their wanted subsets."""
+        """The wanted subsets of the held-out ground sets."""
         return [self.subsets[position] for position in self.held_out]
 
     def shared_examples(self) -> SharedExamples:
@@ -66,9 +66,9 @@ class Fold:
 
 
 def not_clearly_behind(scores: Mapping[K, FloatArray]) -> list[K]:
-    """Return the names of scores that are not clearly behind the best, the best first.
+    """Return the keys of scores that are not clearly behind the best, the best first.
 
-    All are scores of the same ground sets.
+    Scores are arrays over the same ground sets; "clearly" is ``DROPPED_AT``.
     """
     names = sorted(scores, key=lambda name: -float(scores[name].mean()))
     left = []
@@ -80,7 +80,10 @@ def not_clearly_behind(scores: Mapping[K, FloatArray]) -> list[K]:
 
 
 def paired_difference(first: FloatArray, second: FloatArray) -> tuple[float, float]:
-    """Return the mean difference of scores of the same sets, and its standard error."""
+    """Return the mean of ``first - second``, over ground sets, and its standard error.
+
+    The error is NaN for a single ground set.
+    """
     less = first - second
     error = less.std(ddof=1) / np.sqrt(len(less)) if len(less) > 1 else np.nan
     return float(less.mean()), float(error)

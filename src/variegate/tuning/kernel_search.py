@@ -51,7 +51,7 @@ _UNUSUAL = 0.01
 
 @dataclass(frozen=True, eq=False)
 class Winner:
-    """The contender that did best, and the rule that chooses by it."""
+    """The contender with the best held-out scores, and the rule that chooses by it."""
 
     contender: LearnedDPP | TwoStage
     rule: Rule
@@ -76,7 +76,7 @@ class KernelSearch:
     #: Names of kernels whose similarity of two items does not depend on the training
     #: data; they suit any ground set.
     fixed: Sequence[str] = ()
-    #: For as many items as the model finds right; the first is preferred.
+    #: Decoders that decide how many items are chosen; the first is preferred.
     decoders: Sequence[str | Decoder] = ("greedy", "expected-f")
     #: Of ``VARIED``, the settings that may be changed.
     varies: Sequence[str] = tuple(VARIED)
@@ -90,7 +90,7 @@ class KernelSearch:
         seed: int = 0,
         progress: Progress = ignore,
     ) -> Winner:
-        """Return the winner."""
+        """Return the winner of the race, after trying variations of its settings."""
         largest = 0
         if self.tries_sizes:
             largest = min(max(map(len, subsets)) + _MORE, MAX_LARGEST)
@@ -115,23 +115,23 @@ class KernelSearch:
         return winner
 
     def _loosely_fitted_model(self, kernel: Kernel) -> LargeMarginDPP:
-        """Return a model that is fitted well enough to be compared."""
+        """Return an unfitted model with a kernel and at most ``MAX_ITER`` steps."""
         model: LargeMarginDPP = clone(self.estimator)
         most = min(model.max_iter, MAX_ITER)
-        # Of few ground sets: a device would be longer in starting.
+        # A device would take longer to start than it saves.
         here = {"callback": None, "n_jobs": None, "device": None}
         model.set_params(kernel=kernel, max_iter=most, **here)
         return model
 
     def _restore_full_settings(self, contender: Any) -> Any:
-        """Return a contender that is fitted to the end."""
+        """Return a contender with the estimator's iterations, callback and device."""
         names = ("max_iter", "callback", "n_jobs", "device")
         model = clone(contender.model)
         model.set_params(**{name: getattr(self.estimator, name) for name in names})
         return replace(contender, model=model)
 
     def _try_variations(self, race: Race, winner: Winner) -> Winner:
-        """Try other settings of the winner, which keeps its rule."""
+        """Return the winner, with a variation of its settings if that clearly gains."""
         first: Any = winner.standings[0]
         best, rule = first.contender, winner.rule
         model = clone(best.model)
@@ -180,7 +180,7 @@ class KernelSearch:
                     yield f"penalty x {value:g}", other.set_params(kernel=kernel)
 
     def _find_fallback(self, standings: Sequence[Standing]) -> Winner | None:
-        """Return the best candidate without a kernel, or with one of ``fixed``."""
+        """Return the best that is a regression or has a kernel of ``fixed``, if any."""
         able = [
             s for s in standings if s.name not in self.kernels or s.name in self.fixed
         ]
@@ -195,13 +195,13 @@ class KernelSearch:
 
 @dataclass(frozen=True, eq=False)
 class Familiarity:
-    """How near the items of a ground set are to the kinds that a kernel has seen.
+    """A test whether the items of a ground set are of kinds seen in training.
 
-    A kernel cannot tell apart kinds that were absent in training.  A ground set is
-    unfamiliar if its items, on average, have no larger cosine with the nearest centre
-    of a kind than ``least``: the mean of training items whose principal components are
-    shuffled, or, if that is less, the first percentile of the training sets, less the
-    distance from there to their median.
+    A kernel cannot tell apart kinds that were absent in training.  The familiarity of
+    a ground set is the mean cosine of its items with the nearest centre of a kind.  It
+    is unfamiliar unless above ``least``: the familiarity of training items whose
+    principal components are shuffled, or, if that is less, the first percentile of the
+    training sets, minus the distance from there to their median.
     """
 
     #: Fitted, with :class:`variegate.Kinds` in it.
@@ -209,8 +209,8 @@ class Familiarity:
     least: float
 
     @classmethod
-    def of(cls, kernel: Kernel, ground_sets: Sequence[GroundSet]) -> Self | None:
-        """Return that of some training sets; None for a kernel without kinds."""
+    def fit(cls, kernel: Kernel, ground_sets: Sequence[GroundSet]) -> Self | None:
+        """Compute ``least`` from training sets; None for a kernel without kinds."""
         if not kinds_of(kernel):
             return None
         some = ground_sets[:: -(-len(ground_sets) // _MAX_SETS)]
@@ -227,18 +227,18 @@ class Familiarity:
 
 
 def kinds_of(kernel: Kernel) -> list[Kinds]:
-    """Return the kinds in a fitted kernel."""
+    """Return the ``Kinds`` in a fitted kernel: itself, or parts of a mixture."""
     parts = kernel.kernels_ if isinstance(kernel, Mixture) else [kernel]
     return [part for part in parts if isinstance(part, Kinds)]
 
 
 def _mean_familiarity(kernel: Kernel, ground_set: GroundSet) -> float:
-    """Return the mean familiarity of the items, over all kinds."""
+    """Return the mean familiarity of the items, over all ``Kinds`` of the kernel."""
     return float(np.mean([kinds.familiarity(ground_set) for kinds in kinds_of(kernel)]))
 
 
 def _chance_familiarity(kinds: Kinds, ground_sets: Sequence[GroundSet]) -> float:
-    """Return the mean familiarity of items without kinds, but of the same spread."""
+    """Return the mean familiarity of items with shuffled principal components."""
     rng = np.random.default_rng(0)
     items = np.concatenate([kinds.prepare(ground_set) for ground_set in ground_sets])
     _, axes = np.linalg.eigh(items.T @ items)

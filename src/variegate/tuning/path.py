@@ -66,7 +66,7 @@ def _column_property(name: str, words: str) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class OmegaPath:
-    """Points from small to large omega, for one lambda.
+    """Held-out scores from small to large omega, for one lambda.
 
     ``str(path)`` is a table, ``path.plot()`` a picture, ``path.recall`` and the like
     are arrays, and ``path[0]``, ``len(path)`` and ``for point in path`` work too.
@@ -106,14 +106,14 @@ class OmegaPath:
     size = _column_property("size", "Mean number of chosen items at each omega.")
 
     def _column(self, name: str) -> FloatArray:
-        """Return one score of all points as an array."""
+        """Return the field ``name`` of all points as an array."""
         return np.array([getattr(point, name) for point in self.points])
 
     def crossings(self, name: str, value: float, tolerance: float) -> list[Crossing]:
-        """Return where ``name`` ("precision" or "recall") passes ``value``.
+        """Return where the score ``name`` ("precision" or "recall") passes ``value``.
 
-        Noise may make it pass more than once.  A point that is within ``tolerance``
-        counts as well.
+        Noise may make it pass more than once.  A point within ``tolerance`` of
+        ``value`` counts as well.
         """
         excess = self._column(name) - value
         omega, other = self.omega.tolist(), self._column(_OTHER[name]).tolist()
@@ -166,7 +166,7 @@ class OmegaPath:
 
 
 def format_omega(omega: float) -> str:
-    """Write powers of two below one as fractions, and the rest short."""
+    """Return omega as text: a power of two below one as 1/4, others to 3 digits."""
     inverse = 1.0 / omega
     if omega < 1.0 and inverse <= 4096 and inverse == round(inverse):
         return f"1/{inverse:.0f}"
@@ -220,7 +220,7 @@ def draw_curve(axes: Axes, path: OmegaPath, others: Sequence[OmegaPath] = ()) ->
 
 
 def _label_points(axes: Axes, path: OmegaPath) -> None:
-    """Write omega beside the points, leaving out those too near to one named."""
+    """Write omega beside the points, except those too near to a labelled one."""
     spans = [max(float(np.ptp(v)), 1e-9) for v in (path.recall, path.precision)]
     named: list[FloatArray] = []
     # The chosen point first: the others make room for it.
@@ -244,7 +244,7 @@ def _label_points(axes: Axes, path: OmegaPath) -> None:
 
 
 def _mark_target(axes: Axes, path: OmegaPath, along: str | None) -> None:
-    """Draw the target score as a dashed line."""
+    """Draw the target as a dashed line, vertical if its score is the x axis (along)."""
     if path.target is None:
         return
     name, value = path.target

@@ -1,8 +1,7 @@
 """A race of contenders on held-out ground sets: learned DPPs and a regression.
 
-All contenders are fitted on the same parts of the data and judged on the rest.  After
-each part, those that are clearly behind the leader drop out, so that most of the time
-goes to those that are close.
+Parts of the data are held out in turn: contenders are fitted to the rest and scored on
+the part.  After each part, those that are clearly behind the leader drop out.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ AS_GOOD = 0.5
 class Rule(NamedTuple):
     """How items are chosen: by a decoder, or by a method of :func:`variegate.select`.
 
-    ``k`` is their number, None where the model decides.
+    ``k`` is the number of items to choose, None where the decoder decides.
     """
 
     how: str | Decoder | Ordering
@@ -49,14 +48,14 @@ class Rule(NamedTuple):
 
 
 class Contender(Protocol):
-    """A chooser that learns from examples."""
+    """A model to be fitted and compared, with the rules that may choose by it."""
 
     @property
     def name(self) -> str:
         """The name in reports."""
 
     def fit(self, examples: SharedExamples, part: int) -> Any:
-        """Return a fitted model, learned from the data without this part."""
+        """Return a model fitted to ``examples``, all data without part ``part``."""
 
     def scores(
         self,
@@ -65,15 +64,15 @@ class Contender(Protocol):
         wanted: Sequence[IntArray],
         rules: Collection[Rule] | None = None,
     ) -> dict[Rule, FloatArray]:
-        """Return the F-score of every ground set, by rule; mildest rules first.
+        """Return the F-scores of the ground sets by rule, preferred rules first.
 
-        Of ``rules`` at least, by default of all.
+        ``rules`` are those that are needed, by default all; others may be included.
         """
 
 
 @dataclass(eq=False)
 class Standing:
-    """How a contender did, with the rule that suits it best."""
+    """The fits and scores of a contender so far, with the rule that suits it best."""
 
     contender: Contender
     #: The fitted model of each part.
@@ -92,21 +91,21 @@ class Standing:
 
     @property
     def rule(self) -> Rule:
-        """The best rule; of rules as good, the first."""
+        """The first rule that is about as good as the best: see ``AS_GOOD``."""
         return self._best_rule()[0]
 
     @property
     def scores(self) -> FloatArray:
-        """F-scores of the held-out ground sets, those of the first part first."""
+        """F-scores by this rule, those of the first part first."""
         return self._best_rule()[1]
 
     @property
     def mean(self) -> float:
-        """The mean F-score."""
+        """The mean of ``scores``."""
         return float(self.scores.mean())
 
-    def run(self, part: Fold, examples: SharedExamples) -> None:
-        """Fit the contender, and judge it on the held-out part."""
+    def fit_and_score(self, part: Fold, examples: SharedExamples) -> None:
+        """Fit the contender to ``examples``, score it on a part, drop weak rules."""
         with map_positions_in_errors(part.learned):
             fitted = self.contender.fit(examples, len(self.fitted))
         with map_positions_in_errors(part.held_out):
@@ -119,7 +118,7 @@ class Standing:
         self.fitted.append(fitted)
 
     def _best_rule(self) -> tuple[Rule, FloatArray]:
-        """Return the best rule and its F-scores; the first of rules as good."""
+        """Return the first rule about as good as the best, and its F-scores."""
         best = max(self.by_rule.values(), key=lambda scores: float(scores.mean()))
         for rule, scores in self.by_rule.items():
             mean, error = paired_difference(best, scores)
@@ -145,7 +144,7 @@ class Race:
     examples: list[SharedExamples] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Divide the data."""
+        """Divide the data into parts at random."""
         n_sets = len(self.ground_sets)
         if n_sets < 2:
             raise ValueError(f"a race needs two ground sets at least, got {n_sets}")
@@ -164,18 +163,18 @@ class Race:
         most: int | None = None,
         keep: Sequence[str] = (),
     ) -> list[Standing]:
-        """Return how all contenders did, the winner first.
+        """Return the standings of all contenders, the winner first.
 
-        After each part, contenders clearly behind the leader drop out; at most
-        ``most`` go on.  Those whose names are in ``keep`` also go on if they are not
-        clearly behind the best of these.
+        After each part, contenders clearly behind the leader drop out; at most ``most``
+        of the others continue.  Those whose names are in ``keep`` also continue if they
+        are not clearly behind the best one in ``keep``.
         """
         standings = [Standing(contender) for contender in contenders]
         racing, n_fits, n_done = standings, len(self.parts) * len(standings), 0
         for number, part in enumerate(self.parts):
             examples = self.examples[number]
             for standing in racing:
-                standing.run(part, examples)
+                standing.fit_and_score(part, examples)
                 n_done += 1
                 self.progress("comparing", n_done, n_fits)
             examples.release_prepared()
@@ -203,11 +202,11 @@ def _leaders(standings: Iterable[Standing]) -> list[Standing]:
 
 @dataclass(frozen=True, eq=False)
 class LearnedDPP:
-    """A large-margin DPP, chosen from by its decoders, or a fixed number greedily."""
+    """A large-margin DPP with decoders, and greedy choices of fixed sizes."""
 
     name: str
     model: LargeMarginDPP
-    #: For choices of as many items as the model finds right.
+    #: Decoders to try, which decide how many items are chosen.
     decoders: Sequence[str | Decoder]
     #: The largest fixed number of items that is tried; 0 for none.
     largest: int = 0
@@ -215,7 +214,7 @@ class LearnedDPP:
     starts: Sequence[LargeMarginDPP] = ()
 
     def fit(self, examples: SharedExamples, part: int) -> LargeMarginDPP:
-        """Learn, where there are starts from one of them."""
+        """Fit the model, from ``starts[part]`` if there are starts."""
         model: Any = clone(self.model)
         if self.starts:
             model = copy.copy(self.starts[part])
@@ -234,7 +233,7 @@ class LearnedDPP:
         wanted: Sequence[IntArray],
         rules: Collection[Rule] | None = None,
     ) -> dict[Rule, FloatArray]:
-        """Return F-scores by decoder, then by the number of items."""
+        """Return F-scores by rule: decoders first, then numbers of items."""
         decoders, largest = self.decoders, self.largest
         if rules is not None:
             decoders = [how for how in decoders if Rule(how) in rules]
@@ -256,7 +255,7 @@ class LearnedDPP:
         return dict(zip(of_columns, np.array(rows).T, strict=True))
 
     def learn(self, omega: float, ground_sets: Any, subsets: Any) -> LargeMarginDPP:
-        """Learn a model for an omega."""
+        """Return the model fitted for an omega."""
         return fit_by_steps(self.model, omega, ground_sets, subsets)
 
 
@@ -275,7 +274,7 @@ class TwoStage:
     name: str = "logistic regression"
 
     def fit(self, examples: SharedExamples, part: int) -> FloatArray:
-        """Return the direction of the regression."""
+        """Return the coefficients (d,) of the regression."""
         _, ground_sets, subsets, *_ = zip(*examples, strict=True)
         return _regression_direction(ground_sets, subsets)
 
@@ -286,7 +285,7 @@ class TwoStage:
         wanted: Sequence[IntArray],
         rules: Collection[Rule] | None = None,
     ) -> dict[Rule, FloatArray]:
-        """Return F-scores by method and number of items."""
+        """Return F-scores by rule: an ordering and a number of items."""
         orderings, largest = ORDERINGS, self.largest
         if rules is not None:
             known = {rule.how for rule in rules}
@@ -307,10 +306,9 @@ class TwoStage:
         }
 
     def learn(self, omega: float, ground_sets: Any, subsets: Any) -> LargeMarginDPP:
-        """Learn a DPP for an omega whose quality is a multiple of the logit.
+        """Fit a DPP for an omega whose ``θ`` has the direction of the regression.
 
-        How much it counts against the similarity, and how many items that makes, is
-        learned; the direction of ``θ`` is that of the regression.
+        The length of ``θ``, the intercept and the kernel's parameters are learned.
         """
         direction = _regression_direction(ground_sets, subsets)
         along = [
@@ -326,7 +324,7 @@ class TwoStage:
 def _regression_direction(
     ground_sets: Sequence[GroundSet], subsets: Sequence[IntArray]
 ) -> FloatArray:
-    """Fit a logistic regression, and return its coefficients (d,)."""
+    """Fit a logistic regression; return its coefficients (d,), zeros for one class."""
     from sklearn.linear_model import LogisticRegression  # slow to import
 
     X = np.concatenate([ground_set.quality for ground_set in ground_sets])
