@@ -183,14 +183,14 @@ class Memory:
 @pytest.mark.parametrize("n_sets", [2, 3, 13])
 def test_no_ground_set_is_predicted_by_what_has_seen_it(n_sets):
     ground_sets, subsets = make_examples(n_sets)
-    examples = learned._checked(ground_sets, subsets, None)
+    examples = learned._check_examples(ground_sets, subsets, None)
     for relevance, ground_set in zip(
         learned._out_of_fold(lambda seed: Memory(), examples, 0),
         ground_sets,
         strict=True,
     ):
         assert relevance.tolist() == [0.0] * len(ground_set)
-    settled = learned._learned(lambda seed: Memory(), examples, 0)
+    settled = learned._learn_relevance(lambda seed: Memory(), examples, 0)
     assert all(settled(one.quality).all() for one in ground_sets)
 
 

@@ -26,7 +26,7 @@ from variegate.partitions.engine import (
 def listed(tmp_path, content=b"abc"):
     path = tmp_path / "a.bin"
     path.write_bytes(content)
-    return path, Partition.of(path)
+    return path, Partition.from_path(path)
 
 
 def test_a_partition_is_small_and_the_same_after_a_journey(tmp_path):
@@ -59,7 +59,7 @@ def test_a_file_that_is_gone_is_named(tmp_path):
     with pytest.raises(UnreadablePartitionError, match=r"a\.bin cannot be read: No"):
         partition.check_unchanged()
     with pytest.raises(UnreadablePartitionError, match="cannot be read"):
-        Partition.of(path)
+        Partition.from_path(path)
 
 
 def test_errors_keep_their_parts_on_a_journey():

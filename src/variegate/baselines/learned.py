@@ -52,6 +52,7 @@ _threads = cache(ThreadpoolController)
 
 
 def _logistic(seed: int) -> Any:
+    """Return an unfitted logistic regression on standardised features."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -60,6 +61,7 @@ def _logistic(seed: int) -> Any:
 
 
 def _boosting(seed: int) -> Any:
+    """Return unfitted gradient boosting of trees."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     return HistGradientBoostingClassifier(random_state=seed)
@@ -89,7 +91,7 @@ class Ordering:
         k: int | None = None,
         limit: Constraint | None = None,
     ) -> IntArray:
-        """Return at most ``k`` items, or all, in the order of choice.
+        """Return at most ``k`` items, by default all, in the order of choice.
 
         Items beyond the limit are skipped.  Of methods that choose one by one ("dpp",
         "mmr", "max-min" and "top"), fewer items are the first of more.
@@ -114,7 +116,7 @@ class Ordering:
 
 
 def f_of_first(wanted: BoolArray, order: IntArray, largest: int) -> FloatArray:
-    """Return the F-score of the first 1, 2, ... items; past the last it stays."""
+    """Return F-scores of the first 1, ..., ``largest`` items, or of all there are."""
     n_wanted = int(wanted.sum())
     if len(order) == 0:
         return np.full(largest, float(n_wanted == 0))
@@ -139,7 +141,7 @@ def f_by_ordering(
     orderings: Sequence[Ordering] = ORDERINGS,
     limit: Constraint | None = None,
 ) -> FloatArray:
-    """Return the F-score by ordering and size, from 1 to the largest.
+    """Return F-scores (orderings, largest) of choices of 1, 2, ... items.
 
     One order is enough for all sizes with the same unit of relevance.
     """
@@ -213,7 +215,7 @@ def learned_rivals(
     >>> rivals["logistic + top"].k
     3
     """
-    examples = _checked(ground_sets, subsets, budget)
+    examples = _check_examples(ground_sets, subsets, budget)
     largest = max(int(example.wanted.sum()) for example in examples) + _MORE
     rivals = {}
     for name, make in LEARNERS.items():
@@ -223,7 +225,7 @@ def learned_rivals(
             ground_set, wanted, limit = example
             f += f_by_ordering(ground_set, relevant, wanted, largest, limit=limit)
         f /= len(examples)
-        relevance = _learned(make, examples, seed)
+        relevance = _learn_relevance(make, examples, seed)
         for method in METHODS:
             mine = [n for n, one in enumerate(ORDERINGS) if one.method == method]
             best, size = np.unravel_index(np.argmax(f[mine]), f[mine].shape)
@@ -234,7 +236,7 @@ def learned_rivals(
 
 
 def embeddings_of(ground_set: GroundSet) -> FloatArray:
-    """Return all similarity features side by side, as an array."""
+    """Return all similarity features side by side, as a dense array (N, D)."""
     blocks = [
         block.toarray() if sparse.issparse(block) else block
         for block in ground_set.blocks.values()
@@ -243,16 +245,19 @@ def embeddings_of(ground_set: GroundSet) -> FloatArray:
 
 
 class _Example(NamedTuple):
+    """A ground set, the mask (N,) of its wanted items, and its budget if any."""
+
     ground_set: GroundSet
     wanted: BoolArray
     limit: Constraint | None
 
 
-def _checked(
+def _check_examples(
     ground_sets: Sequence[GroundSet],
     subsets: Sequence[SubsetLike],
     budget: float | None,
 ) -> list[_Example]:
+    """Return the examples of lists; a budget needs ground sets with costs."""
     ground_sets = check_ground_sets(ground_sets)
     examples = []
     for position, members in enumerate(check_subsets(subsets, ground_sets)):
@@ -268,10 +273,10 @@ def _checked(
     return examples
 
 
-def _learned(
+def _learn_relevance(
     make: Callable[[int], Any], examples: Sequence[_Example], seed: int
 ) -> Relevance:
-    """Learn which items are wanted; equal log-odds where all are, or none."""
+    """Fit a classifier ``make(seed)`` to wanted items; all equal for a single class."""
     y = np.concatenate([example.wanted for example in examples])
     if y.all() or not y.any():
         return _LogOdds(None)
@@ -284,9 +289,12 @@ def _learned(
 
 @dataclass(frozen=True, eq=False)
 class _LogOdds:
+    """The log-odds of a fitted classifier; zeros without one."""
+
     classifier: Any
 
     def __call__(self, quality: FloatArray) -> FloatArray:
+        """Return the log-odds (N,) of items to be chosen, from features (N, d)."""
         if self.classifier is None:
             return np.zeros(len(quality))
         with _one_thread():
@@ -294,6 +302,7 @@ class _LogOdds:
 
 
 def _one_thread() -> Any:
+    """Return a context that holds OpenMP to one thread."""
     # On a busy machine threads wait for each other, at every split of a tree.
     return _threads().limit(limits=1, user_api="openmp")
 
@@ -301,7 +310,7 @@ def _one_thread() -> Any:
 def _out_of_fold(
     make: Callable[[int], Any], examples: Sequence[_Example], seed: int
 ) -> list[FloatArray]:
-    """Return the relevance in each example by a classifier fitted to others."""
+    """Return the relevance (N,) in each example by a classifier fitted to others."""
     n_folds = min(_N_FOLDS, len(examples))
     fold = np.random.default_rng(seed).permutation(len(examples)) % n_folds
     relevances: list[FloatArray] = [np.zeros(0)] * len(examples)
@@ -309,7 +318,7 @@ def _out_of_fold(
         own = np.flatnonzero(fold == number).tolist()
         others = [examples[k] for k in np.flatnonzero(fold != number).tolist()]
         # One by itself has no others.
-        relevance = _learned(make, others or examples, seed)
+        relevance = _learn_relevance(make, others or examples, seed)
         qualities = [examples[k].ground_set.quality for k in own]
         # All at once: a call takes longer than most items.
         ends = np.cumsum([*map(len, qualities)])

@@ -72,7 +72,10 @@ _LEAST_FALL = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """Items to choose from: ``F`` (N, D) and ``z`` (N,), and those chosen already."""
+    """Items to choose from, with ``F`` (N, D), ``z`` (N,) and ``t``, the ``diversity``.
+
+    ``included`` are numbers of items chosen before; ``limit`` is None without limits.
+    """
 
     F: FloatArray
     z: FloatArray
@@ -82,16 +85,16 @@ class Items:
     limit: Constraint | None = None
 
     def others(self) -> IntArray:
-        """Return the items that are not chosen already, the most relevant first."""
+        """Return the items that are not included, the most relevant first."""
         ranked = np.argsort(-self.z, kind="stable")
         return ranked[self.is_open()[ranked]]
 
     def is_open(self) -> BoolArray:
-        """Return which items are not chosen already."""
+        """Return a mask (N,) of the items that are not included."""
         return ~np.isin(np.arange(len(self.F)), self.included)
 
     def leaves_room(self, chosen: list[int]) -> BoolArray:
-        """Return which items the limit allows beside the included and the chosen."""
+        """Return a mask (N,) of items the limit allows beside included and chosen."""
         if self.limit is None:
             return np.ones(len(self.F), dtype=bool)
         return self.limit.leaves_room([*self.included.tolist(), *chosen])
@@ -99,7 +102,7 @@ class Items:
     def first(
         self, order: IntArray, k: int, chosen: list[int] | None = None
     ) -> IntArray:
-        """Return the first ``k`` items of an order that the limit allows together."""
+        """Return the first ``k`` of an order that the limit allows beside others."""
         if self.limit is None or self.limit.at_most is None:
             return order[:k]
         at_most, before = self.limit.at_most, chosen or []
@@ -112,15 +115,17 @@ class Items:
         return np.array(taken, dtype=np.intp)
 
 
-#: From candidates to ``k`` more of them, in the order of choice.
+#: From items and a number to so many that are not included, in the order of choice.
 Method: TypeAlias = Callable[[Items, int], IntArray]
 
 
 def _top(items: Items, k: int) -> IntArray:
+    """Choose the ``k`` most relevant items."""
     return items.first(items.others(), k)
 
 
 def _random(items: Items, k: int) -> IntArray:
+    """Choose ``k`` items at random."""
     others = np.sort(items.others())
     if items.limit is not None:
         return items.first(items.rng.permutation(others), k)
@@ -128,12 +133,14 @@ def _random(items: Items, k: int) -> IntArray:
 
 
 def _mmr(items: Items, k: int) -> IntArray:
+    """Choose ``k`` items one by one by maximal marginal relevance."""
     F, z, diversity = items.F, items.z, items.diversity
     nearest = np.full(len(F), -np.inf)
     available = np.ones(len(F), dtype=bool)
     chosen: list[int] = []
 
     def take(item: int) -> None:
+        """Choose an item, and update the largest similarity of each to the chosen."""
         chosen.append(item)
         available[item] = False
         np.maximum(nearest, rounded(F @ F[item]), out=nearest)
@@ -155,9 +162,10 @@ def _mmr(items: Items, k: int) -> IntArray:
 
 
 def _dpp(items: Items, k: int) -> IntArray:
+    """Choose ``k`` items greedily by the determinant; past the rank, by relevance."""
     if items.diversity == 0.0:
         return _top(items, k)
-    F, squared = _without(items.F, items.included)
+    F, squared = _project_out(items.F, items.included)
     # A diversity so small that the weight overflows is one of relevance alone.
     weight = min(2.0 * (1.0 - items.diversity) / items.diversity, 1e100)
     log_squared_quality = weight * (items.z - items.z[items.is_open()].max())
@@ -182,8 +190,8 @@ def _dpp(items: Items, k: int) -> IntArray:
     return np.concatenate([chosen, items.first(rest, k - len(chosen), chosen.tolist())])
 
 
-def _without(F: FloatArray, included: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return rows without their part in the included ones, and squared lengths."""
+def _project_out(F: FloatArray, included: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return rows orthogonal to the span of the included ones, and squared lengths."""
     squared = np.where(F.any(axis=1), 1.0, 0.0)
     if len(included) == 0:
         return F, squared
@@ -204,7 +212,7 @@ def _greedy_in_logarithms(
     count: int,
     leaves_room: Callable[[list[int]], BoolArray] | None,
 ) -> IntArray:
-    """Choose greedily where qualities differ too much to be exponentiated."""
+    """Choose as ``choose_rows`` does; qualities differ too much for exponentials."""
     chosen: list[int] = []
     directions = np.empty((count, F.shape[1]))
     residual = lengths.copy()
@@ -226,7 +234,7 @@ def _greedy_in_logarithms(
 
 
 def _facility_location(items: Items, k: int) -> IntArray:
-    """Greedy with lazy evaluation: gains of coverage only shrink (Minoux, 1978)."""
+    """Choose greedily, with lazy evaluation: gains only shrink (Minoux, 1978)."""
     F, z, diversity = items.F, items.z, items.diversity
     n_items = len(F)
     if n_items > MAX_PAIRED:
@@ -240,6 +248,7 @@ def _facility_location(items: Items, k: int) -> IntArray:
         np.maximum(covered, rounded(F @ F[item]), out=covered)
 
     def gain(candidates: IntArray) -> FloatArray:
+        """Return the gain in the objective by each candidate."""
         similarity = rounded(F @ F[candidates].T)
         more = np.maximum(similarity - covered[:, None], 0.0).sum(axis=0)
         return (1.0 - diversity) * z[candidates] + diversity * total * rounded(
@@ -271,7 +280,7 @@ def _facility_location(items: Items, k: int) -> IntArray:
 
 
 def _k_medoids(items: Items, k: int) -> IntArray:
-    """Return the best item of each of ``k`` clusters, the largest cluster first."""
+    """Choose the best item of each of ``k`` clusters, the largest cluster first."""
     others = np.sort(items.others())
     F, z = items.F[others], items.z[others]
     best_cost, best_labels = np.inf, np.zeros(len(F), dtype=np.intp)
@@ -292,7 +301,7 @@ def _k_medoids(items: Items, k: int) -> IntArray:
 
 
 def _seeds(F: FloatArray, z: FloatArray, k: int, rng: np.random.Generator) -> IntArray:
-    """Draw items in proportion to their cost, of a few the best (greedy k-means++)."""
+    """Draw ``k`` items that are distant from each other, by greedy k-means++."""
     n_draws = 2 + int(np.log(k))
     seeds = [int(rng.integers(len(F)))]
     cost = 1.0 - rounded(F @ F[seeds[0]])
@@ -316,11 +325,11 @@ def _seeds(F: FloatArray, z: FloatArray, k: int, rng: np.random.Generator) -> In
 
 
 def _clusters(F: FloatArray, seeds: IntArray) -> tuple[IntArray, float]:
-    """Run spherical k-means: in many dimensions a seed is its own cluster's medoid."""
+    """Run spherical k-means from seeds; return labels (N,) and the sum of distances."""
     k = len(seeds)
     labels, cost = _assign(F, F[seeds])
     for _ in range(_MAX_ROUNDS):
-        sums = np.array([F[members].sum(axis=0) for members in _split(labels, k)])
+        sums = np.array([F[members].sum(axis=0) for members in _members(labels, k)])
         lengths = np.linalg.norm(sums, axis=1, keepdims=True)
         centres = sums / np.where(lengths > 0.0, lengths, 1.0)
         new_labels, new_cost = _assign(F, centres)
@@ -330,12 +339,14 @@ def _clusters(F: FloatArray, seeds: IntArray) -> tuple[IntArray, float]:
     return labels, cost
 
 
-def _split(labels: IntArray, k: int) -> list[IntArray]:
+def _members(labels: IntArray, k: int) -> list[IntArray]:
+    """Return the items of each of ``k`` clusters, sorted."""
     ends = np.cumsum(np.bincount(labels, minlength=k))
     return np.split(np.argsort(labels, kind="stable"), ends[:-1])
 
 
 def _assign(F: FloatArray, centres: FloatArray) -> tuple[IntArray, float]:
+    """Return each row's nearest centre (each has one), and the sum of 1 - cosine."""
     labels = np.empty(len(F), dtype=np.intp)
     closest = np.empty(len(F))
     for rows in chunks(len(F)):
@@ -357,7 +368,7 @@ def _representatives(
 ) -> list[IntArray]:
     """Return the items of each cluster, the best first; of equals the more relevant."""
     ranked = []
-    for members in _split(labels, k):
+    for members in _members(labels, k):
         rows = F[members]
         # The mean of similarities is the similarity to the mean.
         central = rounded(rows @ rows.mean(axis=0))

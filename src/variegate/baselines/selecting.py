@@ -22,7 +22,7 @@ from variegate.subsets import as_members
 #: Methods whose first choices do not depend on how many are asked for.
 _ONE_BY_ONE = ("dpp", "mmr", "max-min", "top")
 
-#: How many items are chosen by default.
+#: The number of items chosen by default.
 _DEFAULT_K = 10
 
 #: Numbers of sparse embeddings that are made dense, at most: 800 MB.
@@ -133,8 +133,8 @@ def select(
         )
     rng = as_generator(random_state)
     F = _unit_rows(embeddings)
-    relevant = _relevance(relevance, len(F))
-    included, allowed = _in_and_out(include, exclude, len(F))
+    relevant = _check_relevance(relevance, len(F))
+    included, allowed = _included_and_allowed(include, exclude, len(F))
     if budget is None and costs is not None:
         raise ValueError("costs were given without a budget")
     if budget is not None and costs is None:
@@ -143,13 +143,13 @@ def select(
             "of words; to choose a number of items, give k"
         )
     limit = Constraint.of(len(F), None, budget, costs, at_most, per)
-    count = _count(k, budget, len(F), included)
+    count = _largest_count(k, budget, len(F), included)
     if not limit.is_free:
-        allowed &= _room(limit, included)
+        allowed &= _affordable(limit, included)
     places = np.flatnonzero(allowed)
     items = Items(
         F if len(places) == len(F) else F[places],
-        in_units(relevant[places], F, places, n_competing(_expected(count, limit))),
+        in_units(relevant[places], F, places, n_competing(_mean_count(count, limit))),
         np.searchsorted(places, included),
         float(diversity),
         rng,
@@ -166,17 +166,17 @@ def select(
             limits = Constraint(count_of, None, np.ones(len(places)), labels)
             items = replace(items, limit=limits)
 
-    def more(wanted: int) -> IntArray:
-        """Return the included items and ``wanted`` more."""
+    def choose(wanted: int) -> IntArray:
+        """Return the included items and ``wanted`` more by the method."""
         if wanted == 0:
             return included
         return np.concatenate([included, places[METHODS[method](items, wanted)]])
 
     others = places[items.is_open()]
     if budget is None:
-        chosen = more(min(count - len(included), len(others)))
+        chosen = choose(min(count - len(included), len(others)))
     else:
-        chosen = _within(limit, count, included, others, more, is_one_by_one)
+        chosen = _within_budget(limit, count, included, others, choose, is_one_by_one)
     return chosen if order == "importance" else np.sort(chosen)
 
 
@@ -190,10 +190,10 @@ def check_diversity(diversity: Any) -> None:
         )
 
 
-def _in_and_out(
+def _included_and_allowed(
     include: SubsetLike, exclude: SubsetLike, n_items: int
 ) -> tuple[IntArray, BoolArray]:
-    """Return the included items, and a mask of those not excluded."""
+    """Return the numbers of included items, and a mask (N,) of those not excluded."""
     members = []
     for name, subset in (("include", include), ("exclude", exclude)):
         try:
@@ -207,10 +207,10 @@ def _in_and_out(
     return included, ~np.isin(np.arange(n_items), excluded)
 
 
-def _count(
+def _largest_count(
     k: int | None, budget: float | None, n_items: int, included: IntArray
 ) -> int:
-    """Return how many items are to be chosen at most."""
+    """Return the largest number of items to choose: ``k``, or its default."""
     if k is None:
         return n_items if budget is not None else max(_DEFAULT_K, len(included))
     check_count("k", k)
@@ -219,8 +219,8 @@ def _count(
     return int(k)
 
 
-def _room(limit: Constraint, included: IntArray) -> BoolArray:
-    """Return the included items and those affordable beside them, as a mask."""
+def _affordable(limit: Constraint, included: IntArray) -> BoolArray:
+    """Return a mask (N,) of the included items and those affordable beside them."""
     spent = float(limit.costs[included].sum())
     if not limit.affords(spent):
         raise ValueError(
@@ -242,18 +242,19 @@ def _room(limit: Constraint, included: IntArray) -> BoolArray:
     return affordable
 
 
-def _within(
+def _within_budget(
     limit: Constraint,
     k: int,
     included: IntArray,
     others: IntArray,
-    more: Callable[[int], IntArray],
+    choose: Callable[[int], IntArray],
     is_one_by_one: bool,
 ) -> IntArray:
     """Return items that fit the budget together, in the order of the method.
 
-    Starts from the number of items that the budget affords on average; methods that
-    choose one by one then choose more, until no item is left.
+    ``choose(n)`` returns the included items and ``n`` of the ``others``: first as many
+    as the budget affords on average; then, by methods that choose one by one, more,
+    until nothing fits or ``k`` items are chosen.
     """
     costs = limit.costs
     room = limit.largest_cost() - float(costs[included].sum())
@@ -261,8 +262,8 @@ def _within(
         return included
     wanted = int(np.clip(room / costs[others].mean(), 1, len(others)))
     while True:
-        asked = more(wanted)
-        taken = _filled(asked, k, limit)
+        asked = choose(wanted)
+        taken = _first_that_fit(asked, k, limit)
         rest = np.setdiff1d(others, asked)
         if limit.at_most is not None:
             rest = rest[limit.at_most.open(taken)[rest]]
@@ -273,7 +274,8 @@ def _within(
         wanted = min(2 * wanted, len(others))
 
 
-def _filled(order: IntArray, k: int, limit: Constraint) -> IntArray:
+def _first_that_fit(order: IntArray, k: int, limit: Constraint) -> IntArray:
+    """Return at most ``k`` items in this order, skipping any beyond the limit."""
     taken: list[int] = []
     spent = 0.0
     is_open = np.ones(len(limit.costs), dtype=bool)
@@ -287,7 +289,8 @@ def _filled(order: IntArray, k: int, limit: Constraint) -> IntArray:
     return np.array(taken, dtype=np.intp)
 
 
-def _numbers(name: str, values: Any) -> FloatArray:
+def _as_floats(name: str, values: Any) -> FloatArray:
+    """Return ``values`` as an array of floats; errors call it ``name``."""
     try:
         array = np.asarray(values)
     except ValueError as error:
@@ -311,9 +314,10 @@ def _dense(embeddings: Any) -> FloatArray:
 
 
 def _unit_rows(embeddings: Any) -> FloatArray:
+    """Return checked embeddings (N, D), dense, each row with length one or zero."""
     if hasattr(embeddings, "tocsc"):  # without importing SciPy
         embeddings = _dense(embeddings.tocsc())
-    array = _numbers("embeddings", embeddings)
+    array = _as_floats("embeddings", embeddings)
     if array.ndim != 2 or len(array) == 0:
         raise ValueError(
             f"embeddings must be a matrix with one row an item, got shape {array.shape}"
@@ -329,10 +333,11 @@ def _unit_rows(embeddings: Any) -> FloatArray:
     return F
 
 
-def _relevance(relevance: Any, n_items: int) -> FloatArray:
+def _check_relevance(relevance: Any, n_items: int) -> FloatArray:
+    """Return the relevance (N,) as checked floats, zeros if None is given."""
     if relevance is None:
         return np.zeros(n_items)
-    array = _numbers("relevance", relevance)
+    array = _as_floats("relevance", relevance)
     if array.shape == ():
         name = "k" if array % 1 == 0 else "diversity"
         raise ValueError(
@@ -352,7 +357,7 @@ def _relevance(relevance: Any, n_items: int) -> FloatArray:
     return array
 
 
-def _expected(count: int, limit: Constraint) -> int:
-    """Return how many items will be chosen, at the mean cost."""
+def _mean_count(count: int, limit: Constraint) -> int:
+    """Return how many items the limit affords at their mean cost, ``count`` at most."""
     room = limit.largest_cost() / max(float(limit.costs.mean()), 1e-300)
     return int(min(count, np.ceil(room)))

@@ -1,4 +1,4 @@
-"""The unit of relevance: the range of the items that compete for the places."""
+"""The unit of relevance: the range of the items that compete to be chosen."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from variegate._typing import FloatArray, IntArray
 
 __all__ = ["in_units", "n_competing"]
 
-#: Items that compete for the places, at least.
+#: The least number of items that compete.
 _LEAST_COMPETING = 40
 
 #: Items are near copies of each other from this cosine on.
@@ -22,9 +22,9 @@ _IRRELEVANT = 1e6
 
 
 def n_competing(k: int) -> int:
-    """Return how many items compete for ``k`` places: 40, doubled to be at least 2k.
+    """Return how many items compete to be ``k`` chosen: 40, doubled to at least 2k.
 
-    Doubled, so that the unit of relevance is the same for most numbers of places.
+    Doubled, so that the unit of relevance is the same for most ``k``.
     """
     doublings = ((2 * k - 1) // _LEAST_COMPETING).bit_length()
     return int(_LEAST_COMPETING * 2**doublings)
@@ -33,10 +33,10 @@ def n_competing(k: int) -> int:
 def in_units(
     relevance: FloatArray, F: FloatArray, places: IntArray, most: int
 ) -> FloatArray:
-    """Return relevance less the largest, over the range of the competing items.
+    """Return relevance minus the largest, divided by the range of competing items.
 
-    These are the most relevant items of ``places``, rows of ``F``, that are not near
-    copies of a more relevant one, ``most`` of them.
+    ``relevance`` (n,) is that of the rows ``places`` of ``F``.  The ``most`` most
+    relevant ones that are not near copies of a more relevant one compete.
     """
     if len(relevance) == 0 or relevance.min() == relevance.max():
         return np.zeros(len(relevance))

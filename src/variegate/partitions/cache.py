@@ -1,11 +1,11 @@
 """Prepared partitions that a worker keeps for the next iteration.
 
-Every iteration asks for the same partitions in the same order.  Dropping the entry that
-was not used for longest would always drop the next one to be asked for, and keep
-nothing of use once there is more than fits.  Here entries stay: later ones go to a file
-when memory is full, and are made again each time when that is full, too.  Only entries
-of other work, unused for a while, make room; and all go after ten minutes without a
-request.
+"Work" is the key of one problem, whose entries are its prepared partitions.  Every
+iteration asks for the same entries in the same order, so that dropping the least
+recently used one would always drop the next to be asked for.  Here entries stay: later
+ones go to a file when memory is full, and are made again each time when the file is
+full, too.  Only entries of other work, unused for a while, make room; and all are
+dropped after ten minutes without a request.
 
 The file has no name and goes with the process, however that ends.
 """
@@ -61,12 +61,12 @@ class Limits:
     folder: str | None = None
 
 
-#: Where an object is in a file: its start, its length, and the bounds of its parts.
+#: An object in a file: its start, its length, and the bounds of its parts, in bytes.
 _Place = tuple[int, int, list[tuple[int, int]]]
 
 
 def _serialize_with_buffers(value: Any) -> list[memoryview]:
-    """Return an object as bytes: the recipe to put it together, and its arrays."""
+    """Pickle an object: return the pickle without arrays, then the arrays' bytes."""
     buffers: list[pickle.PickleBuffer] = []
     recipe = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
     return [memoryview(recipe), *(buffer.raw() for buffer in buffers)]
@@ -75,8 +75,7 @@ def _serialize_with_buffers(value: Any) -> list[memoryview]:
 class _Spill:
     """A file without a name, to which objects are added.
 
-    Reading maps it into memory, where it most likely still is, and takes no memory once
-    the object is let go.
+    Reading maps the file into memory; nothing is held after the object is released.
     """
 
     def __init__(self, folder: str | None) -> None:
@@ -91,6 +90,7 @@ class _Spill:
         return file
 
     def add(self, flat: list[memoryview]) -> _Place:
+        """Append the parts of a serialized object; return its place."""
         start = _round_up(self.size, mmap.ALLOCATIONGRANULARITY)
         parts, at = [], 0
         for part in flat:
@@ -104,6 +104,7 @@ class _Spill:
         return start, at, parts
 
     def read(self, place: _Place) -> Any:
+        """Return the object at a place, with arrays that view the file."""
         # Pages that are written to would be copied, which none are.
         number, (start, length, parts) = self._file.fileno(), place
         mapped = mmap.mmap(number, length, access=mmap.ACCESS_COPY, offset=start)
@@ -117,7 +118,10 @@ def _round_up(size: int, step: int) -> int:
 
 
 class _WorkEntries:
-    """The entries of one kind of work: a problem with all of its partitions."""
+    """The entries of one work: in memory (``values``) or a file (``places``), by key.
+
+    ``in_memory`` are the bytes of ``values``; ``last_used`` is a request's number.
+    """
 
     def __init__(self, folder: str | None) -> None:
         self.values: dict[Any, Any] = {}
@@ -128,7 +132,7 @@ class _WorkEntries:
 
 
 class Cache:
-    """Objects by their work and a key; safe for threads, which make each one once."""
+    """Entries by their work and a key; safe for threads, which make each one once."""
 
     def __init__(self) -> None:
         self._work: dict[str, _WorkEntries] = {}
@@ -139,7 +143,7 @@ class Cache:
         self._is_watched = False
 
     def get(self, work: str, key: Any, make: Callable[[], V], limits: Limits) -> V:
-        """Return the entry of a key, or make it and keep it where there is room."""
+        """Return the entry of a key; if not kept, make it, and keep it if it fits."""
         with self._lock:
             making = self._making.setdefault((work, key), threading.Lock())
         with making:
@@ -160,21 +164,22 @@ class Cache:
         return cast("V", value)
 
     def clear(self) -> None:
-        """Keep nothing."""
+        """Drop all entries."""
         with self._lock:
             self._work.clear()
 
     def bytes_kept(self) -> tuple[int, int]:
-        """Return how much is in memory and in files."""
+        """Return the bytes of all entries in memory and in files."""
         with self._lock:
             return self._bytes_kept()
 
     def _bytes_kept(self) -> tuple[int, int]:
+        """Return the bytes in memory and in files; called with the lock held."""
         kept = self._work.values()
         return sum(w.in_memory for w in kept), sum(w.spill.size for w in kept)
 
     def _clear_when_idle(self) -> None:
-        """Forget all after a while without requests."""
+        """Drop all entries after ``_IDLE`` seconds without requests; then return."""
         while True:
             with self._lock:
                 left = self._last + _IDLE - time.monotonic()
@@ -185,7 +190,7 @@ class Cache:
             time.sleep(max(left, 0.01 * _IDLE))
 
     def _look_up(self, name: str, key: Any, limits: Limits) -> tuple[bool, Any]:
-        """Return whether an entry is kept, and its value."""
+        """Return whether an entry is kept, and its value, None if not."""
         with self._lock:
             self._requests += 1
             work = self._work.setdefault(name, _WorkEntries(limits.folder))

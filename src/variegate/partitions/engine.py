@@ -40,21 +40,21 @@ class Engine(Protocol):
         progress: StageProgress = ignore,
         ordered: bool = True,
     ) -> Iterator[R]:
-        """Yield the results in the order of the items, or else as they are finished."""
+        """Yield ``function(item)`` for all items, as they finish unless ``ordered``."""
         ...
 
     def tree_sum(
         self, function: Callable[[T], R], items: Sequence[T], add: Callable[[R, R], R]
     ) -> R:
-        """Return the sum of the results of at least one item, as ``tree_reduce``.
+        """Return the sum by ``add`` of the results for items, as :func:`tree_reduce`.
 
-        ``add`` changes neither of its arguments.
+        There is at least one item, and ``add`` changes neither of its arguments.
         """
         return tree_reduce(add, self.map(function, items))
 
 
 class Serial(Engine):
-    """One item after another, in this process: the reference for other engines."""
+    """An engine that works on one item after another, in this process."""
 
     def map(
         self,
@@ -71,7 +71,7 @@ class Serial(Engine):
 
 
 class Threads(Serial):
-    """Several items at a time, in threads of this process.
+    """An engine that works on ``n_jobs`` items at a time, in threads of this process.
 
     The slow steps of a partition are compiled, and leave the interpreter to the other
     threads.
@@ -89,7 +89,7 @@ class Threads(Serial):
     ) -> Iterator[R]:
         """Yield the results in the order of the items.
 
-        At most one more than there are threads is begun before it is asked for.
+        At most ``n_jobs`` are begun beyond the result that is asked for.
         """
         if self.n_jobs == 1 or len(items) < 2:
             yield from super().map(function, items, progress)
@@ -103,7 +103,7 @@ class Threads(Serial):
 def map_in_threads(
     function: Callable[[T], R], items: Iterable[T], n_jobs: int, ahead: int
 ) -> Iterator[R]:
-    """Yield results in the order of the items, of which ``ahead`` are begun early."""
+    """Yield results in the order of the items, with ``ahead`` items begun early."""
     waiting: deque[Future[R]] = deque()
     with ThreadPoolExecutor(n_jobs) as pool:
         try:
@@ -118,23 +118,24 @@ def map_in_threads(
 
 
 def split_into_bundles(summands: Sequence[R]) -> list[Sequence[R]]:
-    """Return one level of the tree: neighbours that are added by :func:`sum_bundle`."""
+    """Divide summands into bundles of ``FAN_IN`` neighbours, one level of the tree."""
     return [summands[k : k + FAN_IN] for k in range(0, len(summands), FAN_IN)]
 
 
 def sum_bundle(add: Callable[[R, R], R], summands: Sequence[R]) -> R:
-    """Add neighbours from left to right."""
+    """Return the sum of the summands of a bundle, added from left to right."""
     return reduce(add, summands)
 
 
 def tree_reduce(add: Callable[[R, R], R], summands: Iterable[R]) -> R:
-    """Add summands in the order of the tree, holding one bundle of each level at most.
+    """Return the sum of summands in the order of the tree of the module docstring.
 
-    The same as adding up :func:`split_into_bundles`, then those of the sums, and so on.
+    At most one bundle of each level is held in memory.
     """
     levels: list[list[R]] = []
 
     def insert(height: int, value: R) -> None:
+        """Add a value to the bundle of a level, and a full bundle's sum above it."""
         if height == len(levels):
             levels.append([])
         levels[height].append(value)

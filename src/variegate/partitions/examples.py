@@ -44,13 +44,13 @@ from variegate.partitions.partition import (
 
 @dataclass(frozen=True, eq=False)
 class ExampleSurvey:
-    """Sizes and features of some partitions, one after another."""
+    """Sizes and features of the examples in some partitions, one after another."""
 
-    #: An entry a partition.
+    #: The number of examples in each partition.
     n_examples: IntArray
-    #: Items of the ground set of every example.
+    #: The number of items in the ground set of every example.
     sizes: AnyArray
-    #: None without examples.
+    #: Moments of the quality features of all items; None without examples.
     features: FeatureMoments | None
     #: For each kind of ground sets (all should be of one), the number of features, the
     #: names of blocks, and the path of the first partition.
@@ -72,7 +72,7 @@ class ExampleSurvey:
         return ExampleSurvey(n_examples, sizes, features, kinds)
 
     def check(self) -> None:
-        """Refuse no examples, and partitions that do not fit together."""
+        """Raise an error if there are no examples, or features differ."""
         if not self.kinds:
             raise ValueError("there are no examples in any of the partitions")
         first, *others = self.kinds
@@ -85,14 +85,14 @@ class ExampleSurvey:
             )
 
     def coordinates(self, fit_intercept: bool) -> FeatureCoordinates:
-        """Return the coordinates of solvers."""
+        """Return the coordinates of solvers for these features."""
         assert self.features is not None, "there are examples: see check"
         return self.features.coordinates(fit_intercept)
 
     # In a run store ---------------------------------------------------------------
 
     def to_bytes(self) -> bytes:
-        """Return the value of a step."""
+        """Return the survey as bytes for a run store."""
         features = {} if self.features is None else vars(self.features)
         kinds = json.dumps(self.kinds)
         counts = {"n_examples": self.n_examples, "sizes": self.sizes}
@@ -100,7 +100,7 @@ class ExampleSurvey:
 
     @classmethod
     def from_bytes(cls, content: bytes) -> ExampleSurvey:
-        """Return the survey of :meth:`to_bytes`."""
+        """Return the survey that :meth:`to_bytes` encoded."""
         arrays = arrays_from_bytes(content)
         counts = arrays.pop("n_examples"), arrays.pop("sizes")
         kinds = json.loads(str(arrays.pop("kinds")))
@@ -206,40 +206,42 @@ class PartitionedExamples:
 
     @cached_property
     def reader(self) -> Reader:
-        """The reader, which is sent to workers."""
+        """The reader that is sent to workers."""
         return reader_of(self.source)
 
     @cached_property
     def survey(self) -> ExampleSurvey:
-        """Sizes and features of all examples."""
+        """Sizes and features of all examples, from the store or all partitions."""
 
-        def make() -> bytes:
+        def make_survey() -> bytes:
+            """Read all partitions on the engine; return their survey as bytes."""
             work = partial(survey_partition, self.reader)
             # Added up in this process: the sizes of all examples could be more than a
             # worker has room for.
             parts = self.engine.map(work, self.source.partitions)
             return tree_reduce(operator.add, parts).to_bytes()
 
-        content = self.store.remember(f"survey {self.source.key}", make)
+        content = self.store.remember(f"survey {self.source.key}", make_survey)
         survey = ExampleSurvey.from_bytes(content)
         survey.check()
         return survey
 
     def fit_kernel(self, kernel: Kernel) -> Kernel:
-        """Return the kernel, fitted as it would be to all ground sets in one list."""
+        """Fit a kernel as it would be to all ground sets in one list, and return it."""
 
-        def make() -> bytes:
+        def make_state() -> bytes:
+            """Fit the kernel; return its state as JSON."""
             known = self._read_what_kernel_needs(kernel.looks_at(self.survey.sizes))
             return json.dumps(
                 kernel.fit(known).get_state(), default=as_plain_value
             ).encode()
 
         key = f"kernel {hash_of([self.source.key, kernel])}"
-        kernel.set_state(json.loads(self.store.remember(key, make)))
+        kernel.set_state(json.loads(self.store.remember(key, make_state)))
         return kernel
 
     def _read_what_kernel_needs(self, looks: Looks) -> Sequence[GroundSet]:
-        """Return the ground sets and rows that a kernel looks at."""
+        """Read the ground sets and rows that a kernel looks at, by position."""
         bounds = np.append(0, np.cumsum(self.survey.n_examples)).tolist()
         places = np.array(sorted(looks), dtype=np.int64)
         items: list[tuple[Partition, Looks]] = []
@@ -255,7 +257,7 @@ class PartitionedExamples:
         return PartlyLoaded(self.survey.sizes, known)
 
     def first_examples(self) -> Iterator[Example]:
-        """Yield the first examples of every partition, read when their turn comes."""
+        """Yield the first 50 examples of each partition, read when they are needed."""
         for partition in self.source.partitions:
             for examples in self.engine.map(
                 partial(_first_examples, self.reader), [partition]
@@ -273,7 +275,7 @@ def _first_examples(
 def _read_rows_for_kernel(
     reader: Reader, item: tuple[Partition, Looks]
 ) -> list[GroundSet | SomeRows]:
-    """Return the ground sets and rows of one partition that a kernel looks at."""
+    """Read the ground sets, or rows of them, that a kernel needs of one partition."""
     partition, looks = item
     examples = reader.read(partition)
     # A copy: views would hold all of the partition in the memory of a worker until they

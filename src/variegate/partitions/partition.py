@@ -1,4 +1,4 @@
-"""Partitions, which say where a part of the data lies, their readers, and pairs."""
+"""Partitions (parts of the data), readers, and partitions of (ground set, subset)."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ class Partition:
     modified_ns: int
 
     @classmethod
-    def of(cls, path: str | Path) -> Self:
-        """Describe a file as it is now."""
+    def from_path(cls, path: str | Path) -> Self:
+        """Return the partition of a file as it is now."""
         found = _stat_file(str(path))
         return cls(str(path), found.st_size, found.st_mtime_ns)
 
@@ -139,7 +139,7 @@ class Source(Reader, Protocol):
 
 
 def reader_of(source: Source) -> Reader:
-    """Return the reader of a source, which is sent to workers."""
+    """Return the reader of a source to send to workers: the source if it has none."""
     make: Any = getattr(source, "reader", None)
     reader: Reader = source if make is None else make()
     return reader
@@ -159,7 +159,7 @@ Loader = Callable[[], Iterable[tuple[GroundSet, Any]]]
 
 @dataclass(frozen=True)
 class PairPartition:
-    """One partition: its number, its loader, and the place of its first pair."""
+    """A partition of pairs: its number, its loader, and its first pair's position."""
 
     number: int
     load: Loader = field(compare=False)
@@ -178,7 +178,7 @@ class PairReader:
     """Loads and checks the pairs of a partition."""
 
     def reader(self) -> PairReader:
-        """Return the reader, which is sent to workers."""
+        """Return a reader without the list of partitions, to send to workers."""
         return PairReader()
 
     def read(self, partition: PairPartition) -> list[Example]:
@@ -247,7 +247,7 @@ class PairPartitions(PairReader):
 
 
 def _hash_loaders(loaders: Sequence[Loader]) -> str:
-    """Hash pickled loaders, or raise a ValueError if they cannot be pickled."""
+    """Return a hash of pickled loaders; ValueError if they cannot be pickled."""
     try:
         return str(hash_of(list(loaders)))
     except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -258,7 +258,10 @@ def _hash_loaders(loaders: Sequence[Loader]) -> str:
 
 
 def hold_pairs(pairs: Iterable[Any], omega: float) -> list[Example] | PairPartitions:
-    """Read pairs once; return them as examples, or in files if they are too many."""
+    """Read pairs once; return their examples, in files if above ``MEMORY`` bytes.
+
+    Missing an item costs ``omega`` in examples in memory, and 1 in files.
+    """
     if isinstance(pairs, GroundSet | str | bytes) or not isinstance(pairs, Iterable):
         raise ValueError(
             "without subsets, the first argument must be an iterable of "
@@ -278,7 +281,7 @@ def hold_pairs(pairs: Iterable[Any], omega: float) -> list[Example] | PairPartit
 
 
 class SpilledPairs(PairPartitions):
-    """Pairs in temporary files, which are deleted with this object."""
+    """Partitions of pairs in temporary files, which are deleted with this object."""
 
     def __init__(self, examples: Iterable[Example]) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="variegate-")
@@ -297,7 +300,7 @@ class SpilledPairs(PairPartitions):
 
 
 def _split_examples(examples: Iterable[Example]) -> Iterator[list[Example]]:
-    """Split examples into lists of bounded size in bytes."""
+    """Yield lists of consecutive examples, each of about ``_FILE_BYTES``."""
     part: list[Example] = []
     n_bytes = 0
     for example in examples:
@@ -311,7 +314,7 @@ def _split_examples(examples: Iterable[Example]) -> Iterator[list[Example]]:
 
 
 def _n_bytes(ground_set: GroundSet) -> int:
-    """Return the size of the features, 8 bytes an entry, sparse ones by their data."""
+    """Return the bytes of the features, 8 an entry, of sparse matrices a stored one."""
     matrices = (ground_set.quality, *ground_set.blocks.values())
     return sum(8 * matrix.size for matrix in matrices)
 

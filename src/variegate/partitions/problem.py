@@ -45,14 +45,14 @@ VERY_MANY = 10_000_000
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """The sum of some losses, its gradient, and how many there are."""
+    """The sum of some losses, its gradient, and the number of losses."""
 
     value: float
     gradient: FloatArray
     count: int
 
     def plus(self, other: Sums) -> Sums:
-        """Return the sums of both."""
+        """Return the sums over the losses of both."""
         return Sums(
             self.value + other.value,
             self.gradient + other.gradient,
@@ -62,9 +62,10 @@ class Sums:
 
 @dataclass(frozen=True, eq=False)
 class Preparation:
-    """How the problem of a partition is made; sent to workers with every task.
+    """Makes the problem of a partition; sent to workers with every task.
 
-    Neither the loss nor omega is part of it: a preparation serves all of them.
+    For any loss and omega.  ``key`` is its work in the cache, and ``options`` are those
+    of :class:`TrainingProblem`.
     """
 
     key: str
@@ -74,7 +75,7 @@ class Preparation:
     limits: Limits
 
     def problem(self, partition: Partition) -> TrainingProblem | None:
-        """Return the problem, from the cache if it is there; None without examples."""
+        """Return a partition's problem, from the cache if there; None if empty."""
         partition.check_unchanged()
         make = partial(self._make_problem, partition)
         return CACHE.get(self.key, partition, make, self.limits)
@@ -106,7 +107,7 @@ def evaluate_partition(
 class PartitionedProblem(LearningProblem):
     """The objective of learning over the examples of all partitions.
 
-    The kernel is settled; ``omega`` is the cost of missing an item.
+    ``kernel`` is fitted, and ``omega`` is the cost of missing an item.
     """
 
     held_out = None
@@ -143,20 +144,20 @@ class PartitionedProblem(LearningProblem):
         self._settings: list[Any] = [key, loss, omega]
 
     def value_and_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
-        """Return the objective and its gradient at a point of ``space``."""
+        """Return the objective ``F`` and its gradient at ``flat``."""
         flat = flat.copy()
-        sums = self._tree_sum_or_stored(flat)
+        sums = self._sum_losses(flat)
         return self.add_penalty(flat, sums.value, sums.gradient)
 
     def batch(self, numbers: Sequence[int]) -> PartitionedProblem:
-        """Return the objective of some of the partitions, by their numbers."""
+        """Return the problem of the partitions with these numbers."""
         some = copy(self)
         some._numbers = sorted(int(number) for number in numbers)
         some.n_sets = int(self.counts[some._numbers].sum())
         return some
 
-    def _tree_sum_or_stored(self, flat: FloatArray) -> Sums:
-        """Return the sum over the partitions, from the store if it has it."""
+    def _sum_losses(self, flat: FloatArray) -> Sums:
+        """Return the sums over the partitions, from the store if finished before."""
         partitions, numbers = self.examples.source.partitions, self._numbers
         some = partitions if numbers is None else [partitions[k] for k in numbers]
         work = partial(
@@ -164,18 +165,20 @@ class PartitionedProblem(LearningProblem):
         )
 
         def compute() -> Sums:
+            """Return the sums, computed by the engine."""
             return self.examples.engine.tree_sum(work, some, Sums.plus)
 
-        def stored() -> bytes:
+        def compute_bytes() -> bytes:
+            """Return the sums, or the error of an infeasible ground set, as bytes."""
             try:
                 return arrays_to_bytes(**vars(compute()))
-            except InfeasibleError as error:  # a result, too
+            except InfeasibleError as error:
                 return json.dumps([error.position, error.problem]).encode()
 
         if self.examples.store.path is None:
             return compute()
         step = str(hash_of([*self._settings, flat, numbers]))
-        value = self.examples.store.remember(step, stored)
+        value = self.examples.store.remember(step, compute_bytes)
         if value[:1] == b"[":
             raise InfeasibleError(*json.loads(value))
         arrays = arrays_from_bytes(value)

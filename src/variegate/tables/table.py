@@ -166,7 +166,7 @@ def list_files(folder: Path) -> tuple[Partition, ...]:
 
 def _list_file(path: Path) -> Partition:
     try:
-        return Partition.of(path.absolute())
+        return Partition.from_path(path.absolute())
     except PartitionError as error:
         raise TableFileError(str(error)) from error
 
