@@ -29,23 +29,16 @@ _CONFIG = {
 
 @contextmanager
 def local_cluster(n_workers: int) -> Iterator[Client]:
-    """Start worker processes on this machine, and end them at the end of the block.
+    """Start worker processes, yield a client, and end them at the end of the block.
 
-    Each has one thread, also in linear algebra, and an even share of the machine's
-    memory.  Connections are encrypted with a certificate that these processes alone
-    have, so that neither another machine nor another user of this one can reach them.
-    No dashboard is served.  If this process is killed, the workers end by themselves.
+    The processes run on this machine.  Each has one thread, also in linear algebra, and
+    an even share of the machine's memory.  Connections are encrypted with a certificate
+    that these processes alone have, so that neither another machine nor another user of
+    this one can reach them.  No dashboard is served.  If this process is killed, the
+    workers end by themselves.
 
     For other settings, such as a limit of memory, give :class:`DaskEngine` a
     ``distributed.Client`` of your own ``distributed.LocalCluster``.
-
-    Parameters
-    ----------
-    n_workers : int
-
-    Yields
-    ------
-    distributed.Client
 
     Notes
     -----
@@ -74,7 +67,7 @@ def local_cluster(n_workers: int) -> Iterator[Client]:
 
 @contextmanager
 def connect(address: str, *, timeout: float = 30.0) -> Iterator[Client]:
-    """Connect to the scheduler of a cluster, and leave it at the end of the block.
+    """Yield a client of the cluster at ``address``; close it at the end of the block.
 
     Parameters
     ----------
@@ -83,10 +76,6 @@ def connect(address: str, *, timeout: float = 30.0) -> Iterator[Client]:
         the certificates of Dask's configuration (``distributed.comm.tls``).
     timeout : float, default=30.0
         Seconds until a scheduler that does not answer is an error.
-
-    Yields
-    ------
-    distributed.Client
 
     Raises
     ------

@@ -30,7 +30,7 @@ from variegate.partitions.engine import Engine, tree_reduce
 T = TypeVar("T")
 R = TypeVar("R")
 
-#: Number, result and error of a task that has ended.
+#: A finished task: its number, its result, and its error if it failed.
 Outcome = tuple[int, Any, Exception | None]
 
 #: Seconds between two looks at the cluster while waiting for results.
@@ -108,7 +108,7 @@ class DaskEngine(Engine):
         progress: StageProgress = ignore,
         ordered: bool = True,
     ) -> Iterator[R]:
-        """Yield the results in the order of the items, or else as they are finished."""
+        """Yield ``function(item)`` for all items, as they finish unless ``ordered``."""
         if not items:
             return
         left = dict(enumerate(items))
@@ -129,7 +129,7 @@ class DaskEngine(Engine):
     def tree_sum(
         self, function: Callable[[T], R], items: Sequence[T], add: Callable[[R, R], R]
     ) -> R:
-        """Return the sum of the results, added on the workers in the tree's order."""
+        """Return the sum of ``function(item)``, added on workers in tree order."""
         if not items:
             raise ValueError("there is nothing to add up")
         workers = self._wait_for_workers()
@@ -183,7 +183,7 @@ class DaskEngine(Engine):
         progress: StageProgress = ignore,
         ordered: bool = True,
     ) -> Iterator[tuple[int, Any]]:
-        """Send tasks; yield numbers and results of ``keys``, raising their errors."""
+        """Submit a graph; yield the number and result of each of ``keys``, or raise."""
         outcomes: SimpleQueue[Outcome] = SimpleQueue()
         held: dict[int, Outcome] = {}
         n_yielded = 0
@@ -206,7 +206,7 @@ class DaskEngine(Engine):
     async def _fetch_result(
         self, k: int, future: Future, put: Callable[[Outcome], None]
     ) -> None:
-        """Gather a result; one that is lost on the way is computed again."""
+        """Gather the result of task ``k``, and call ``put`` with its outcome."""
         try:
             [result] = await self.client.gather([future], asynchronous=True)
         except Exception as error:
@@ -216,7 +216,7 @@ class DaskEngine(Engine):
             put((k, result, None))
 
     def _next_outcome(self, outcomes: SimpleQueue[Outcome], graph: Graph) -> Outcome:
-        """Return the next outcome, checking the cluster while waiting."""
+        """Return the next outcome; raise if workers or the scheduler are lost."""
         since = time.monotonic()
         while True:
             try:
@@ -242,9 +242,10 @@ class DaskEngine(Engine):
         return found
 
     def _running_workers(self, since: float) -> dict[str, int]:
-        """Return the threads of workers that take work; none for too long is an error.
+        """Return the threads of workers that take work, by address.
 
-        A paused worker, whose memory is nearly full, takes none.
+        A paused worker, whose memory is nearly full, takes none.  NoWorkersError if
+        there is none, and ``since`` is longer ago than the time-out.
         """
         found: dict[str, int] = self._ask_scheduler("ncores_running")
         self.n_workers = len(found)
@@ -259,7 +260,7 @@ class DaskEngine(Engine):
         return found
 
     def _ask_scheduler(self, question: str, **arguments: Any) -> Any:
-        """Call a method of the scheduler, with a time limit."""
+        """Return the answer of the scheduler's method ``question``, or time out."""
         seconds = parse_timedelta(dask.config.get("distributed.comm.timeouts.tcp"))
         with self._explained_errors():
             handler = getattr(self.client.scheduler, question)

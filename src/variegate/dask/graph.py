@@ -1,6 +1,7 @@
 """Tasks of one call: their graph, their workers, and the functions that workers run.
 
-Functions travel as bytes, pickled once by the driver, which the scheduler does not
+The owner of an item is the worker (by address) that its task should run on.  Functions
+travel as bytes, pickled once by the driver, which the scheduler does not
 unpickle.  Each task carries the driver's version of Variegate, so that a worker which
 joined later with another version refuses it.
 """
@@ -31,14 +32,14 @@ _PLENTY = 8
 
 
 def function_name(function: Callable[..., Any]) -> str:
-    """Return the name of a function, as tasks have it."""
+    """Return the name of a function, or of the one in a ``partial``, for task keys."""
     while isinstance(function, partial):
         function = function.func
     return getattr(function, "__name__", type(function).__name__).strip("_<>")
 
 
 class Graph:
-    """Tasks that call a function, which is pickled once, and the worker of each."""
+    """Tasks that call a function, pickled once; ``places`` are addresses by key."""
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self.tasks: dict[Key, tuple[Any, ...]] = {}
@@ -52,9 +53,9 @@ class Graph:
         owners: Sequence[str] = (),
         add: Callable[..., Any] | None = None,
     ) -> list[Key]:
-        """Add a task for each item, or with ``add`` for each bundle of the tree.
+        """Add a task for each item, or with ``add`` for each bundle; return the keys.
 
-        A bundle goes to the owner of its first item.
+        A task with ``add`` sums a bundle, and runs on the owner of its first item.
         """
         size = 1 if add is None else FAN_IN
         adder = None if add is None else dumps(add)
@@ -76,8 +77,8 @@ class Graph:
     ) -> Key:
         """Add the tree of a sum, and return the key of its root.
 
-        Where items are plenty, a task takes a bundle: the scheduler then has an eighth
-        of the work, and the sum is the same.
+        With many items for each of ``n_threads``, a task takes a bundle: the scheduler
+        then has an eighth of the work, and the sum is the same.
         """
         plenty = len(items) >= _PLENTY * FAN_IN * n_threads
         keys = self.add_leaves(items, owners, add if plenty else None)
@@ -95,10 +96,10 @@ class Graph:
 
     @contextmanager
     def submitted(self, client: Client, keys: list[Key]) -> Iterator[list[Future]]:
-        """Submit all tasks; release the futures of ``keys`` at the end of the block.
+        """Submit all tasks; yield the futures of ``keys``, released at the end.
 
-        Tasks begin in the order of ``keys``.  Sums are added where most of the summands
-        lie.
+        Tasks begin in the order of ``keys``.  Sums are added where most of their
+        summands are.
         """
         with dask.annotate(
             workers=lambda key: [self.places[key]] if key in self.places else [],
@@ -117,14 +118,17 @@ class Graph:
 
 
 def run_task(version: str, function: bytes, items: bytes, add: bytes | None) -> Any:
-    """Call a function on one item; on several, add up the results in their order."""
+    """Return the result for a pickled list of one item; with ``add``, sum several.
+
+    ``function`` and ``add`` are pickled; ``version`` is the driver's.
+    """
     call = _load_function(version, function)
     results = [call(item) for item in pickle.loads(items)]
     return results[0] if add is None else add_results(version, add, results)
 
 
 def add_results(version: str, add: bytes, results: Sequence[Any]) -> Any:
-    """Add up results of other tasks."""
+    """Return the sum of results of other tasks by a pickled function ``add``."""
     return sum_bundle(_load_function(version, add), results)
 
 
@@ -147,9 +151,8 @@ def _load_function(version: str, function: bytes) -> Callable[..., Any]:
 class Affinity:
     """Owners of items, which stay the same as long as the workers do.
 
-    Neighbours have the same owner, so that their results are added there.  When a
-    worker is lost, only its items move; when one joins, the others give up the items
-    above their share.
+    Neighbours have the same owner, which then adds their results.  When a worker is
+    lost, only its items move; when one joins, others give up items above their share.
     """
 
     def __init__(self) -> None:
@@ -157,7 +160,7 @@ class Affinity:
         self._workers: dict[str, int] = {}
 
     def owners(self, items: Sequence[Any], workers: Mapping[str, int]) -> list[str]:
-        """Return the address of each item's owner, given the threads of workers."""
+        """Return each item's owner, given the number of threads of each worker."""
         if self._workers != workers:
             self._workers = dict(sorted(workers.items()))
             self._owners = self._keep_owners(self._owners)
@@ -175,7 +178,7 @@ class Affinity:
         return [self._owners[name] for name in names]
 
     def _keep_owners(self, owners: Mapping[bytes, str]) -> dict[bytes, str]:
-        """Return the items that the present workers keep."""
+        """Return owners by pickled item, for items that the present workers keep."""
         shares = self._items_per_worker(len(owners))
         kept = {}
         for name, owner in owners.items():

@@ -34,7 +34,7 @@ def code_version() -> str:
 
 
 def software_versions() -> dict[str, str]:
-    """Return the versions that results of this process depend on."""
+    """Return versions, by name, of software that results of this process depend on."""
     import scipy.linalg  # noqa: F401 - only libraries that are loaded are listed
     from threadpoolctl import threadpool_info
 
@@ -55,14 +55,12 @@ def software_versions() -> dict[str, str]:
 
 
 def compare_versions(client: Client) -> None:
-    """Refuse workers with another Variegate than this process.
-
-    Warns of workers with another Python or another numerical library.
-    """
+    """Ask all workers for their versions: see :func:`check_same_versions`."""
 
     # A nested function travels as its code, so that a process without Variegate, or
     # with a version too old for this, can answer.
     def describe() -> dict[str, str]:
+        """Return the versions of the process that runs this."""
         try:
             from variegate.dask.versions import software_versions
         except ImportError:
@@ -76,7 +74,10 @@ def compare_versions(client: Client) -> None:
 
 
 def check_same_versions(found: Mapping[str, Mapping[str, str]]) -> None:
-    """Compare the environments of workers, by their addresses, with this one."""
+    """Compare ``software_versions`` of workers, by address, with this process's.
+
+    Raises VersionMismatchError for another Variegate, and warns of other differences.
+    """
     here = software_versions()
     unlike = [
         (library, f"the worker at {address} has {library} {there.get(library)}")

@@ -61,7 +61,7 @@ def new_file(path: str | Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def name_path_in_errors(path: str | Path) -> Iterator[None]:
-    """Name the file in an error of the system."""
+    """Raise errors of the system in the block as "cannot write PATH: reason"."""
     try:
         yield
     except OSError as error:
@@ -70,7 +70,7 @@ def name_path_in_errors(path: str | Path) -> Iterator[None]:
 
 
 def _open_nameless(folder: Path) -> int | None:
-    """Open a file without a name in a folder; None where there is no such thing."""
+    """Return the descriptor of a new file without a name; None if not supported."""
     if not hasattr(os, "O_TMPFILE"):
         return None
     try:
@@ -85,7 +85,7 @@ def _open_nameless(folder: Path) -> int | None:
 
 
 def _link_at_path(descriptor: int, path: Path, hidden: Path) -> None:
-    """Give a nameless file its path, and replace one that is there."""
+    """Give a nameless file its path, replacing a file there by way of ``hidden``."""
     source = f"/proc/self/fd/{descriptor}"
     # With src_dir_fd (which an absolute source ignores), Python calls linkat, which
     # follows the symbolic link; plain link would link to the link itself.

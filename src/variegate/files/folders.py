@@ -7,9 +7,9 @@ from pathlib import Path
 
 
 def files_below(folder: Path, suffixes: Collection[str] = ()) -> list[Path]:
-    """Return the files of a folder and below, or those with some suffixes, sorted.
+    """Return the files in a folder and its subfolders, or those with suffixes, sorted.
 
-    Hidden files, and those in hidden folders, are left out.
+    Hidden files and folders are left out; suffixes are lower case, such as ".pdf".
     """
     return sorted(
         file
@@ -21,7 +21,7 @@ def files_below(folder: Path, suffixes: Collection[str] = ()) -> list[Path]:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return the bytes of a file; an error says that it is missing or a folder."""
+    """Return the bytes of a file; errors say if it is missing, or a folder."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder, not a file")
     if not path.exists():
@@ -37,7 +37,10 @@ _GIVE_ENCODING = (
 def decode(
     data: bytes, name: str, encoding: str = "utf-8", remedy: str = _GIVE_ENCODING
 ) -> str:
-    """Return the text of a plain file without a byte order mark."""
+    """Return the text in the bytes of a file, without a byte order mark.
+
+    Errors call the file ``name``, and those about the encoding end in ``remedy``.
+    """
     wide = encoding.lower().replace("-", "").startswith(("utf16", "utf32"))
     if b"\0" in data and not wide:
         raise ValueError(f"{name} is not a text file: it has zero bytes")
@@ -58,5 +61,5 @@ def decode(
 def read_text(
     path: str | Path, encoding: str = "utf-8", remedy: str = _GIVE_ENCODING
 ) -> str:
-    """Return the text of a file; an error ends in a remedy."""
+    """Return the text of a file; arguments as for :func:`decode`."""
     return decode(read_bytes(Path(path)), str(path), encoding, remedy)

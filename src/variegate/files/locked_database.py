@@ -19,7 +19,8 @@ class LockedDatabase(ABC):
     synchronized every time.  Without a path, the database is in memory.
     """
 
-    #: Identifies the format among SQLite files, and statements that make its tables.
+    #: Number that identifies the format among SQLite files, version, and statements
+    #: that make its tables.
     _application: ClassVar[int]
     _version: ClassVar[int] = 1
     _schema: ClassVar[tuple[str, ...]]
@@ -71,7 +72,7 @@ class LockedDatabase(ABC):
             self._connection.close()
 
     def _is_new(self) -> bool:
-        """Return whether the file is empty; refuse files of other programs."""
+        """Return whether the file has no tables; refuse files of other programs."""
         application, version, n_tables = (
             self._connection.execute(query).fetchone()[0]
             for query in (
@@ -99,11 +100,11 @@ class LockedDatabase(ABC):
 
     @abstractmethod
     def _check_or_initialize(self, is_new: bool) -> None:
-        """Check the content, or write the first; called in a transaction."""
+        """Check the content of a file, or fill a new one; called in a transaction."""
 
     @abstractmethod
     def _translate_error(self, error: sqlite3.Error, code: int) -> Exception:
-        """Return the error to raise in place of one of SQLite."""
+        """Return the error to raise in place of one of SQLite with a primary code."""
 
     def _query_rows(self, query: str, *arguments: Any) -> list[Any]:
         """Return all rows of a query."""
@@ -112,7 +113,7 @@ class LockedDatabase(ABC):
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """Commit all changes of a block, or none of them after an error."""
+        """Yield a connection; commit all changes of the block, or none on an error."""
         with self._lock, self._translated_errors():
             self._connection.execute("BEGIN EXCLUSIVE")
             try:

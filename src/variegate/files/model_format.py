@@ -1,8 +1,7 @@
 """The format of model files, whose values are checked before any object is made.
 
-Settings, kernels and solver results become plain values here, and back.  Sections of
-applications are theirs; settings and the parameters of kernels have names and checks of
-their own.
+Settings, kernels and solver results are encoded as plain values here, and decoded.  A
+``document`` is the content of a file as plain values; a tool is a decoder or solver.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from variegate.files.schema import (
     ListOf,
     MapOf,
     Maybe,
-    Names,
+    NamedValues,
     Number,
     Record,
     Shape,
@@ -95,7 +94,7 @@ _PARAMETERS: dict[str, Shape] = {
 
 
 def _parameter_shape(field: dataclasses.Field[Any]) -> Shape:
-    """Return the shape of a setting by its name or its annotation."""
+    """Return the shape of a tool's parameter by its name or its annotation."""
     if field.name in _PARAMETERS:
         return _PARAMETERS[field.name]
     annotation = str(field.type)
@@ -125,7 +124,7 @@ PLAIN = Record(_REQUIRED | _MODEL | ENDED, _OPTIONAL)
 
 
 def _check_one_model(value: Mapping[str, Any], place: str) -> None:
-    """Check a model for an omega; of one that has a type, the rest is its reader's."""
+    """Check one of several models; if it has a type, only its omega and type."""
     shape = Record({"omega": POSITIVE} | _MODEL | ENDED)
     if "type" in value:
         shape = Record({"omega": POSITIVE, "type": String()})
@@ -134,7 +133,7 @@ def _check_one_model(value: Mapping[str, Any], place: str) -> None:
 
 
 #: The models of an application, one for each omega.
-MODELS = ListOf(Names(_check_one_model), least=1)
+MODELS = ListOf(NamedValues(_check_one_model), least=1)
 
 
 def application_format(sections: Mapping[str, Shape]) -> Shape:
@@ -144,7 +143,7 @@ def application_format(sections: Mapping[str, Shape]) -> Shape:
 
 
 def section_of(document: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return a section of a file, or say that it is missing."""
+    """Return a section of a document; ModelFileError if it is missing."""
     section = document.get(name)
     if not isinstance(section, dict):
         raise ModelFileError(f'the section "{name}" is missing')
@@ -152,7 +151,7 @@ def section_of(document: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Return plain values, numbers and texts among them that can be worked with."""
+    """Return the values of a JSON text; ValueError for NaN, huge numbers, bad text."""
     document = json.loads(
         text,
         parse_constant=_refuse_constant,
@@ -164,12 +163,12 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def _refuse_constant(name: str) -> None:
-    """Refuse NaN and infinities in JSON."""
+    """Raise ValueError for NaN and infinities in JSON."""
     raise ValueError(f"{name} is not a number that a model may hold")
 
 
 def _check_magnitude(value: float, number: str) -> float:
-    """Return a number, or refuse one above ``LARGEST``."""
+    """Return a number read from the text ``number``; refuse one above ``LARGEST``."""
     if not abs(value) <= LARGEST:
         raise ValueError(f"{number[:20]} is larger than a number in a model may be")
     return value
@@ -179,13 +178,13 @@ def _check_magnitude(value: float, number: str) -> float:
 
 
 def encode_ending(result: SolverResult) -> dict[str, Any]:
-    """Return how learning ended as plain values."""
+    """Return a solver's result as plain values, without parameters and history."""
     names = ("status", "remedy", "objective", "n_iterations", "n_evaluations")
     return {"stop": result.stop.value} | {n: getattr(result, n) for n in names}
 
 
 def encode_settings(model: Any, not_stored: Sequence[str]) -> dict[str, Any]:
-    """Return the settings of a model as plain values, less some."""
+    """Return the settings of a model as plain values, except ``not_stored``."""
     return {
         name: _encode_setting(name, value)
         for name, value in model.get_params(deep=False).items()
@@ -194,7 +193,7 @@ def encode_settings(model: Any, not_stored: Sequence[str]) -> dict[str, Any]:
 
 
 def _encode_setting(name: str, value: Any) -> Any:
-    """Return one setting as a plain value, or refuse it."""
+    """Return one setting as a plain value; ValueError if it is code or an object."""
     if name == "random_state" and not isinstance(value, int | np.integer | None):
         return None  # a generator's position in its stream is not part of a model
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -230,6 +229,7 @@ def encode_kernel(kernel: Kernel) -> dict[str, Any]:
 
 
 def _encode_kernel_parameter(value: Any) -> Any:
+    """Return a parameter of a kernel with kernels inside as plain values."""
     if isinstance(value, Kernel):
         return {_NESTED: encode_kernel(value)}
     if isinstance(value, list | tuple):
@@ -242,7 +242,7 @@ def _encode_kernel_parameter(value: Any) -> Any:
 def read_settings(
     document: Mapping[str, Any], model: Any, not_stored: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the settings of a file, all of them known to such a model."""
+    """Return the settings of a document; refuse any that ``model`` does not have."""
     settings: dict[str, Any] = document["settings"]
     known = set(model.get_params(deep=False)) - set(not_stored)
     if unknown := sorted(set(settings) - known):
@@ -253,7 +253,7 @@ def read_settings(
 def decode_settings(
     document: Mapping[str, Any], model: Any, not_stored: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the settings of a file, with decoders and solvers as objects."""
+    """Return the settings of a document, with decoders and solvers as objects."""
     return {
         name: _decode_tool(name, value) if isinstance(value, dict) else value
         for name, value in read_settings(document, model, not_stored).items()
@@ -261,7 +261,7 @@ def decode_settings(
 
 
 def decode_ending(document: Mapping[str, Any], flat: FloatArray) -> SolverResult:
-    """Return how learning ended, at some parameters."""
+    """Return the solver's result of a document, with ``flat`` as its parameters."""
     training = dict(document["training"])
     training["stop"] = Stop(training["stop"])
     training["objective"] = float(training["objective"])
@@ -269,7 +269,7 @@ def decode_ending(document: Mapping[str, Any], flat: FloatArray) -> SolverResult
 
 
 def _decode_tool(setting: str, value: Mapping[str, Any]) -> Any:
-    """Return a decoder or solver from its type and parameters."""
+    """Return a decoder or solver from its plain values; errors name ``setting``."""
     name = value.get("type")
     if name not in _TOOLS:
         raise ModelFileError(f"unknown type {name!r}; known are {', '.join(_TOOLS)}")
@@ -279,7 +279,7 @@ def _decode_tool(setting: str, value: Mapping[str, Any]) -> Any:
 
 
 def decode_kernel(section: Mapping[str, Any], own: Sequence[type[Kernel]]) -> Kernel:
-    """Return the kernel of a file, one of variegate's or of the user's own."""
+    """Return a fitted kernel from its section; ``own`` are classes of the user."""
     known = {kernel.__name__: kernel for kernel in own} | _KERNELS
     name = section.get("type")
     if name not in known:
@@ -298,6 +298,7 @@ def decode_kernel(section: Mapping[str, Any], own: Sequence[type[Kernel]]) -> Ke
 
 
 def _decode_kernel_parameter(value: Any, own: Sequence[type[Kernel]]) -> Any:
+    """Return a parameter of a kernel, with kernels inside as objects."""
     if isinstance(value, dict) and value.keys() == {_NESTED}:
         return decode_kernel(section_of(value, _NESTED), own)
     if isinstance(value, list):

@@ -61,13 +61,13 @@ class Own:
     """The user's own code that a file names and cannot hold."""
 
     kernels: Sequence[type[Kernel]] = ()
-    #: Modules of PyTorch by their roles.
+    #: Modules of PyTorch by their roles, such as "encoder".
     modules: Mapping[str, Any] = field(default_factory=dict)
 
 
 #: For files that need no code of the user.
 NOTHING = Own()
-#: Makes a model from a document and the user's own code.
+#: Returns a model from a document (a file's content as plain values) and user code.
 Reader = Callable[[Mapping[str, Any], Own], Any]
 #: Readers by type of model, which plain models do not have.
 _readers: dict[str | None, Reader] = {}
@@ -89,7 +89,7 @@ _NONSENSE = (
 
 
 def register_reader(kind: str | None, reader: Reader) -> None:
-    """Let ``reader`` read files of a type: those of applications are entry points."""
+    """Register the reader of a type of model; None is a plain ``LargeMarginDPP``."""
     _readers[kind] = reader
 
 
@@ -97,12 +97,12 @@ def register_reader(kind: str | None, reader: Reader) -> None:
 
 
 def save(model: Any, path: str | Path) -> None:
-    """Write a fitted model."""
+    """Write a fitted model to a JSON file."""
     write_document(model.encode(), path)
 
 
 def write_document(content: Mapping[str, Any], path: str | Path) -> None:
-    """Write a model file: ``content`` after the lines that every file begins with."""
+    """Write a model file: format, versions, then the sections ``content``."""
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -188,7 +188,7 @@ def load(
 
 
 def _check_head(document: Any) -> None:
-    """Refuse a document that is not a model, or of a newer version."""
+    """Raise ModelFileError for a document that is not a model, or newer than this."""
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ModelFileError(f'not a variegate model: "format" is not "{FORMAT}"')
     version = document.get("version")
@@ -202,7 +202,7 @@ def _check_head(document: Any) -> None:
 
 
 def _find_reader(kind: Any) -> Reader:
-    """Return the reader of a type of model; a file can name no other code."""
+    """Return the reader of a type of model: registered, or an entry point's."""
     if kind is None:
         import_module(_PLAIN_MODELS)
     if kind not in _readers:
@@ -218,7 +218,7 @@ def _find_reader(kind: Any) -> Reader:
 def read_nested_model(
     plain: Callable[..., Any], entry: Mapping[str, Any], own: Own = NOTHING
 ) -> Any:
-    """Return one of the models of an application, a ``plain`` one if it has no type."""
+    """Return one of an application's models: of class ``plain`` if it has no type."""
     if "type" in entry:
         return _find_reader(entry["type"])(entry, own)
     return decode(plain, entry, own)
@@ -227,7 +227,7 @@ def read_nested_model(
 def read_single_model(
     cls: Callable[..., Any], document: Mapping[str, Any], own: Own = NOTHING
 ) -> Any:
-    """Return the model of a file that holds one and nothing else."""
+    """Return the ``cls`` (a ``LargeMarginDPP``) of a file with one plain model."""
     PLAIN.check(document)
     return decode(cls, document, own)
 
@@ -235,10 +235,7 @@ def read_single_model(
 def decode(
     cls: Callable[..., Any], document: Mapping[str, Any], own: Own = NOTHING
 ) -> Any:
-    """Return the ``LargeMarginDPP`` that :func:`encode` turned into plain values.
-
-    They have been checked against the schema of the format.
-    """
+    """Return the ``cls`` (a ``LargeMarginDPP``) of a document checked by its schema."""
     section = document["kernel"]
     kernel = decode_kernel(section, own.kernels)
     model = cls(

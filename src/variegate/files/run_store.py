@@ -29,7 +29,7 @@ _DAMAGE = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 class CheckpointError(ValueError):
     """A file is not a checkpoint of this run.
 
-    ``differences`` are the settings that differ, if it is that of another run.
+    ``differences`` are sentences on settings that differ, if it is another run's.
     """
 
     def __init__(self, message: str, differences: Sequence[str] = ()) -> None:
@@ -90,6 +90,7 @@ class RunStore(LockedDatabase):
         super().__init__(path)
 
     def _check_or_initialize(self, is_new: bool) -> None:
+        """Write the run to a new file, or refuse the file of another run."""
         if is_new:
             rows = [(name, json.dumps(value)) for name, value in self._run.items()]
             self._connection.executemany("INSERT INTO run VALUES (?, ?)", rows)
@@ -136,7 +137,7 @@ class RunStore(LockedDatabase):
         return bytes(found[0][0])
 
     def put(self, key: str, value: bytes) -> None:
-        """Store the value of a step, and replace one that is there."""
+        """Store the value of a step, in place of an earlier one."""
         self.put_all({key: value})
 
     def put_all(self, values: Mapping[str, bytes]) -> None:
@@ -162,6 +163,7 @@ class RunStore(LockedDatabase):
             self.path.unlink(missing_ok=True)
 
     def _translate_error(self, error: sqlite3.Error, code: int) -> Exception:
+        """Return the error for a file in use, or damaged, or an OSError."""
         if code == sqlite3.SQLITE_BUSY:
             return StoreInUseError(
                 f"{self.path} is in use by another process, or its file system has "
@@ -182,13 +184,13 @@ def arrays_to_bytes(**arrays: Any) -> bytes:
 
 
 def arrays_from_bytes(content: bytes) -> dict[str, Any]:
-    """Return the arrays of :func:`arrays_to_bytes`."""
+    """Return the arrays by name that :func:`arrays_to_bytes` encoded."""
     with np.load(io.BytesIO(content), allow_pickle=False) as file:
         return dict(file)
 
 
 def _check_file(path: Path) -> None:
-    """Refuse, before the work, a file that cannot be written or should not be."""
+    """Refuse a path in a missing folder, and a file that is not of SQLite."""
     if not path.parent.is_dir():
         raise FileNotFoundError(
             f"cannot write the checkpoint {path}: there is no folder {path.parent}"

@@ -1,7 +1,7 @@
 """Shapes of plain values: the format of a file, declared once and checked at once.
 
-A message names the place, the value and the shape: ``"training.n_rows" is [3], not a
-whole number of at least 0``.  After the check, values are used without looking again.
+A message names the place (dotted names from the root of the file), the value and the
+shape: ``"training.n_rows" is [3], not a whole number of at least 0``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class SchemaError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A set of plain values."""
+    """A set of plain values, such as numbers or lists of texts, with a check."""
 
     #: The name of such a value in messages.
     words: str
@@ -38,7 +38,7 @@ class Shape:
     is_section: bool = False
 
     def check(self, value: Any, place: str = "") -> None:
-        """Raise an error unless a value and all values inside it have this shape."""
+        """Raise SchemaError unless a value and all inside it have this shape."""
         if not self.admits(value):
             if self.is_section and value in (None, []):
                 raise SchemaError(f'the section "{place}" is missing')
@@ -68,6 +68,7 @@ def Number(
     known = int if is_whole else int | float
 
     def admits(value: Any) -> bool:
+        """Return whether a value is a number in the range."""
         if isinstance(value, bool) or not isinstance(value, known):
             return False
         # NaN is not between any two numbers.
@@ -85,7 +86,7 @@ def String(choices: tuple[str, ...] = ()) -> Shape:
 
 
 def Maybe(shape: Shape) -> Shape:
-    """Return a shape with null."""
+    """Return the shape of null and of the values of a shape."""
     return Shape(
         f"{shape.words} or null",
         lambda value: True,
@@ -102,6 +103,7 @@ def ListOf(shape: Shape, least: int = 0, most: float = math.inf) -> Shape:
         words = "a list of numbers"
 
     def inside(value: list[Any], place: str) -> None:
+        """Check every entry."""
         for number, entry in enumerate(value):
             shape.check(entry, f"{place}[{number}]")
 
@@ -113,8 +115,8 @@ def ListOf(shape: Shape, least: int = 0, most: float = math.inf) -> Shape:
     )
 
 
-def Names(inside: Callable[[Any, str], object]) -> Shape:
-    """Return the shape of names and values, which ``inside`` checks."""
+def NamedValues(inside: Callable[[Any, str], object]) -> Shape:
+    """Return the shape of values by name; ``inside(value, place)`` checks these."""
     words = "a section of names and values"
     return Shape(words, lambda value: isinstance(value, dict), inside, is_section=True)
 
@@ -123,10 +125,11 @@ def MapOf(shape: Shape) -> Shape:
     """Return the shape of values of one shape under any names."""
 
     def inside(value: Mapping[str, Any], place: str) -> None:
+        """Check every value."""
         for name, entry in value.items():
             shape.check(entry, _join_path(place, name))
 
-    return Names(inside)
+    return NamedValues(inside)
 
 
 def Record(
@@ -136,6 +139,7 @@ def Record(
     shapes = {**(optional or {}), **required}
 
     def inside(value: Mapping[str, Any], place: str) -> None:
+        """Check names, then values."""
         if unknown := sorted(value.keys() - shapes.keys()):
             found = ", ".join(_abbreviate(_join_path(place, name)) for name in unknown)
             raise SchemaError(f"unknown {found}")
@@ -145,7 +149,7 @@ def Record(
         for name, entry in value.items():
             shapes[name].check(entry, _join_path(place, name))
 
-    return Names(inside)
+    return NamedValues(inside)
 
 
 def EqualLists(lists: Mapping[str, Shape]) -> Shape:
@@ -153,17 +157,19 @@ def EqualLists(lists: Mapping[str, Shape]) -> Shape:
     record = Record(lists)
 
     def inside(value: Mapping[str, Any], place: str) -> None:
+        """Check the lists, then their lengths."""
         record.inside(value, place)
         if len({len(column) for column in value.values()}) > 1:
             raise SchemaError(f'the lists of "{place}" are not of one length')
 
-    return Names(inside)
+    return NamedValues(inside)
 
 
 def Pair(first: Shape, second: Shape) -> Shape:
     """Return the shape of lists of two values, each of its own shape."""
 
     def admits(value: Any) -> bool:
+        """Return whether a value is a list of two values of these shapes."""
         is_pair = isinstance(value, list) and len(value) == 2
         return is_pair and first.admits(value[0]) and second.admits(value[1])
 
@@ -171,7 +177,7 @@ def Pair(first: Shape, second: Shape) -> Shape:
 
 
 def _is_matrix(value: Any) -> bool:
-    """Tell whether a value is a list of rows of one length."""
+    """Return whether a value is a list of rows of numbers, all of one length."""
     row, number = ListOf(Number(), least=1), Number()
     return (
         ListOf(row, least=1).admits(value)
