@@ -241,7 +241,7 @@ class Jumping:
         recall = [0.6 if omega < 1.1 else 0.9 for omega in self.tried]
         return path_of(self.tried, [1.5 - r for r in recall], recall)
 
-    def run(self, lam, omega):
+    def try_omega(self, lam, omega):
         self.tried = sorted([*self.tried, omega])
 
 

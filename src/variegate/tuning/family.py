@@ -294,7 +294,7 @@ class OmegaFamily:
 
     @classmethod
     def by_odds(cls, model: LargeMarginDPP) -> OmegaFamily:
-        """Return one model at ``ODDS_OMEGAS``, which multiply its odds."""
+        """Return the family of a model with its odds multiplied by ``ODDS_OMEGAS``."""
         models = (
             multiply_odds(model, omega).set_params(omega=omega) for omega in ODDS_OMEGAS
         )
