@@ -170,6 +170,53 @@ def test_typical_rows_are_nearest_to_the_mean_of_their_kind(selector, table):
         assert [row["group"] for row in kind["typical"]] == [days[i] for i in nearest]
 
 
+def test_traits_are_where_a_kind_differs_most():
+    rng = np.random.default_rng(0)
+    n = 240
+    hidden = rng.integers(0, 3, n)
+    genre = np.array(["drama", "horror|short", "comedy"])[hidden]
+    genre = np.where(rng.random(n) < 0.1, "short", genre)
+    year = np.where(hidden == 0, 1950.0, 2010.0) + rng.integers(0, 5, n)
+    table = pa.table(
+        {
+            "day": np.repeat([f"d{k}" for k in range(n // 8)], 8),
+            "score": rng.standard_normal(n),
+            "genre": genre,
+            "year": year,
+            "chosen": (rng.random(n) < 0.3).astype(int),
+            "embedding": list(np.eye(3)[hidden] + 0.05 * rng.standard_normal((n, 3))),
+        }
+    )
+    columns = {"quality": ["score", "genre", "year"], "categorical": "genre"}
+    selector = fitted(table, kernel=vg.Kinds(3), **columns, empty_groups="keep")
+    (record,) = selector.training_["kinds"]
+    kind = selector.kinds(table).kind
+    seen = set()
+    for number, found in enumerate(record["kinds"]):
+        inside = hidden[kind == number]
+        (name,) = {*inside.tolist()} or {-1}
+        seen.add(name)
+        traits = {one["name"]: one for one in found["traits"]}
+        expected = {0: "genre = drama", 1: "genre = horror", 2: "genre = comedy"}[name]
+        assert expected in traits
+        assert "score" not in traits
+        has = np.array([expected[8:] in cell.split("|") for cell in genre.tolist()])
+        trait = traits[expected]
+        assert trait["is_share"]
+        assert trait["overall"] == pytest.approx(has.mean())
+        assert trait["mean"] == pytest.approx(has[kind == number].mean(), abs=0.01)
+        if name == 0:
+            mean, overall = year[kind == number].mean(), year.mean()
+            assert traits["year"]["mean"] == pytest.approx(mean, rel=1e-3)
+            assert traits["year"]["overall"] == pytest.approx(overall)
+            assert not traits["year"]["is_share"]
+    assert seen == {0, 1, 2}
+    words = same(str(selector.describe()))
+    assert re.search(r"genre = comedy \d\d % \(all: \d\d %\)", words)
+    assert re.search(r"year 195\d \(all: 19[89]\d\)", words)
+    assert "row " not in words.split("About")[0]  # not the number of a typical row
+
+
 def test_copies_are_typical_once(table):
     twice = pa.concat_tables(
         [table, table.set_column(0, "day", [[f"{d} b" for d in table["day"]]])]

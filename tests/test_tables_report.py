@@ -26,7 +26,7 @@ from variegate.tables.report import (
     markdown,
     write_markdown,
 )
-from variegate.tables.report.contents import all_figures, commands, learning_figures
+from variegate.tables.report.contents import all_figures, commands, learning_figure
 from variegate.tables.report.gathering import ExampleGroup, ExampleRow, example_groups
 from variegate.tables.table import as_table
 from variegate.tuning.path import format_omega
@@ -377,18 +377,17 @@ def test_scores_are_only_promised_where_they_are_known(table):
 
 def test_mini_batches_show_how_many_groups_were_seen():
     table = make_table(60, 5, 3, random_state=0)
-    solver = vg.solvers.MiniBatch(batch_size=8, n_epochs=2, validation_fraction=0.2)
+    solver = vg.solvers.MiniBatch(batch_size=8, n_epochs=2)
     estimator = vg.LargeMarginDPP(lam=4.0, kernel=vg.Linear(), solver=solver)
     selector = fitted(table, kernel=None, estimator=estimator)
     history = selector.training_["history"]
     assert history["n_seen"][-1] > 0
-    drawn = learning_figures(selector.training_)
-    first, second = (drawn[name].axes[0] for name in ("learning", "f-score"))
-    assert first.get_xlabel() == second.get_xlabel() == "groups seen"
-    assert list(first.lines[0].get_xdata()) == history["n_seen"]
-    assert list(second.lines[0].get_ydata()) == [
-        f for f in history["expected_f"] if f is not None
+    (axes,) = learning_figure(selector.training_).axes
+    assert axes.get_xlabel() == "groups seen"
+    known = [
+        n for n, f in zip(history["n_seen"], history["objective"], strict=True) if f
     ]
+    assert list(axes.lines[0].get_xdata()) == known
     check_page(html_page(Report(selector, "train.parquet")))
 
 
@@ -497,15 +496,32 @@ def test_the_text_has_aligned_weightswith_bars(judged):
     start = next(k for k, line in enumerate(lines) if line.startswith("weights of"))
     bars = lines[start + 1 : start + 1 + len(selector.weights_)]
     assert len({line.index("│") for line in bars}) == 1
-    by_size = sorted(selector.weights_.items(), key=lambda item: -abs(item[1]))
-    for line, (name, value) in zip(bars, by_size, strict=True):
-        assert line.strip().startswith(name)
-        side = line.split("│")[0 if value < 0 else 1]
+    by_effect = facts.weights(selector)
+    for line, weight in zip(bars, by_effect, strict=True):
+        assert line.strip().startswith(weight.label(40))
+        side = line.split("│")[0 if weight.value < 0 else 1]
         drawn = side.count("█") + 0.5 * (side.count("▌") + side.count("▐"))
-        assert drawn == pytest.approx(16 * abs(value / by_size[0][1]), abs=0.3)
+        length = 16 * abs(weight.effect / by_effect[0].effect)
+        assert drawn == pytest.approx(length, abs=0.3)
         assert float(re.search(r"(-?[\d.]+)  [ █▐]*│", line)[1]) == pytest.approx(
-            value, abs=6e-4
+            weight.value, abs=6e-4
         )
+    assert "Bars: weight times the standard deviation" in text(selector)
+
+
+def test_the_effect_of_a_category_is_that_of_its_rows(judged):
+    selector = judged.selector
+    kinds = selector.encoding_.quality[2]
+    assert kinds.kind == "category"
+    n_rows = selector.training_["n_learned_rows"]
+    assert sum(kinds.counts) == n_rows
+    found = {weight.name: weight for weight in facts.weights(selector)}
+    for level, n in zip(kinds.levels, kinds.counts, strict=True):
+        weight = found[f"kind = {level}"]
+        flags = np.repeat([1.0, 0.0], [n, n_rows - n])
+        assert weight.n_rows == n
+        assert weight.effect == pytest.approx(weight.value * flags.std())
+    assert found["score"].effect == found["score"].value
 
 
 def test_the_text_has_scores_path_and_kernel(judged):
@@ -558,7 +574,11 @@ def test_bars_are_the_weights_from_the_largest(judged):
             strict=True,
         )
     )
-    assert drawn == selector.weights_
+    expected = {
+        w.name + ("" if w.n_rows is None else f" ({w.n_rows} rows)"): w.effect
+        for w in facts.weights(selector)
+    }
+    assert drawn == expected
     assert [abs(w) for w in drawn.values()] == sorted(map(abs, drawn.values()))[::-1]
     assert f"{selector.model_.intercept_:.3g}" in figure.axes[0].get_xlabel()
 
@@ -589,8 +609,7 @@ def test_at_most_thirty_bars_and_a_line_about_the_rest():
     selector = fitted(table, quality=["score"], categorical="level")
     figure = all_figures(selector)["weights"]
     assert len(figure.axes[0].patches) == 30
-    smaller = sorted(map(abs, selector.weights_.values()))[-31]
-    note = f"12 more features are left out, with weights of at most {smaller:.2g}."
+    note = "Not shown: 12 features of smaller effect."
     assert note in figure.axes[0].get_xlabel()
     assert note in text(selector)
     few = all_figures(fitted(table, quality=["score"]))["weights"]

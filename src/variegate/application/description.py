@@ -18,7 +18,6 @@ from variegate.application.model_facts import (
     largest_weights,
     learned_parts,
     metric_shares,
-    named_weights,
 )
 from variegate.estimator import DPPEstimator, LargeMarginDPP
 from variegate.kernels import Kinds, Metric
@@ -42,6 +41,8 @@ _LINE = 86
 
 #: Inches: narrow enough to be read on a phone, where names are short.
 WIDTH = 5.2
+
+_ABOUT_BARS = "Bars: weight times the standard deviation of the feature."
 
 #: The colour of vector columns, whose bars are lengths.
 _VECTOR = "#008060"
@@ -98,8 +99,12 @@ class Description:
         parts = kernel_parts(self.model)
         weights = [
             f"weights of the quality (intercept {self.model.intercept_:.3g})",
-            format_bars([w.label(40) for w in shown], [w.value for w in shown]),
-            *([f"  {note}"] if note else []),
+            format_bars(
+                [w.label(40) for w in shown],
+                [w.value for w in shown],
+                [w.effect for w in shown],
+            ),
+            *(f"  {line}" for line in (note, self._about_bars()) if line),
         ]
         kernel = [
             "weights of the similarity",
@@ -114,6 +119,11 @@ class Description:
             *map(str, self.after),
         ]
         return "\n\n".join(text for text in texts if text)
+
+    def _about_bars(self) -> str:
+        """Return the meaning of the bars, where it is not the weight."""
+        is_weight = all(weight.spread == 1.0 for weight in self.weights)
+        return "" if is_weight else _ABOUT_BARS
 
     def _repr_html_(self) -> str:
         return preformatted(str(self))
@@ -152,7 +162,7 @@ def make_description(
 ) -> Description:
     """Return the description of ``fitted``, whose parameters ``model`` has."""
     result = model.solver_result_
-    weights = named_weights(names, model)
+    weights = list(map(Weight, names, model.theta_.tolist()))
     record = {
         name: value
         for name, value in training.items()
@@ -278,15 +288,18 @@ def model_figure(
 def _weight_bars(weights: Sequence[Weight], intercept: float) -> _Bars:
     shown, note = largest_weights(weights, _MOST)
     label = f"weight (intercept {intercept:.3g})"
+    if any(weight.spread != 1.0 for weight in shown):
+        label = f"weight × standard deviation (intercept {intercept:.3g})"
     if any(weight.n_features > 1 for weight in shown):
         label += "\ngreen: norm of the weights of a vector"
     bars = []
     for weight in shown:
         value, n = weight.value, weight.n_features
         name = shorten_middle(weight.name, 34) + (f" ({n} numbers)" if n > 1 else "")
+        name += "" if weight.n_rows is None else f" ({count(weight.n_rows, 'row')})"
         text = f"{value:.2f}" if 0.005 <= abs(value) < 100.0 else f"{value:.2g}"
         colour = _VECTOR if n > 1 else COLOURS["lme" if value >= 0.0 else "mle"]
-        bars.append((name, value, text.replace("-", "−"), colour))
+        bars.append((name, weight.effect, text.replace("-", "−"), colour))
     return _Bars(bars, label + (f"\n{note}" if note else ""))
 
 

@@ -25,34 +25,37 @@ K = TypeVar("K", bound=Kernel)
 
 @dataclass(frozen=True)
 class Weight:
-    """The weight of a feature, or the length of those of a vector column."""
+    """The weight of a feature, or the length of those of a vector column.
+
+    Of a category, ``n_rows`` of the training have it; ``spread`` is the standard
+    deviation of the feature.
+    """
 
     name: str
     value: float
     n_features: int = 1
+    n_rows: int | None = None
+    spread: float = 1.0
+
+    @property
+    def effect(self) -> float:
+        """The standard deviation of what the feature adds to the log-quality."""
+        return self.value * self.spread
 
     def label(self, longest: int) -> str:
-        """Return the name, shortened, with the number of features of a vector."""
+        """Return the name, shortened, with the number of features or rows."""
         many = f" (length of {self.n_features})" if self.n_features > 1 else ""
+        if self.n_rows is not None:
+            many = f" ({count(self.n_rows, 'row')})"
         return shorten_middle(self.name, longest) + many
 
 
-def named_weights(names: Sequence[str], model: LargeMarginDPP) -> list[Weight]:
-    """Return the weights of the quality by the names of its features."""
-    return [Weight(*pair) for pair in zip(names, model.theta_.tolist(), strict=True)]
-
-
 def largest_weights(found: Sequence[Weight], most: int) -> tuple[list[Weight], str]:
-    """Return the largest weights, and a line on those that are left out, if any are."""
-    found = sorted(found, key=lambda weight: -abs(weight.value))
-    rest = found[most:]
-    note = ""
-    if rest:
-        note = (
-            f"{count(len(rest), 'more feature')} {'is' if len(rest) == 1 else 'are'} "
-            f"left out, with weights of at most {abs(rest[0].value):.2g}."
-        )
-    return found[:most], note
+    """Return the weights of the largest effects, and a line on those left out."""
+    found = sorted(found, key=lambda weight: -abs(weight.effect))
+    rest = len(found) - most
+    note = f"Not shown: {count(rest, 'feature')} of smaller effect."
+    return found[:most], note if rest > 0 else ""
 
 
 # Parts of a sum of kernels ------------------------------------------------------------

@@ -34,9 +34,17 @@ def align_columns(
     return textwrap.indent("\n".join(lines), " " * indent)
 
 
-def format_bars(names: Sequence[str], values: Sequence[float]) -> str:
-    """Return names, numbers and bars, those of negative numbers to the left."""
-    largest = max(map(abs, values), default=0.0)
+def format_bars(
+    names: Sequence[str],
+    values: Sequence[float],
+    lengths: Sequence[float] | None = None,
+) -> str:
+    """Return names, numbers and bars, those of negative numbers to the left.
+
+    The bars are as long as the numbers are large, or have other ``lengths``.
+    """
+    lengths = values if lengths is None else lengths
+    largest, longest = (max(map(abs, v), default=0.0) for v in (values, lengths))
     # Decimals by which the largest has three digits.
     digits = min(max(2 - math.floor(math.log10(largest)), 0), 9) if largest else 2
     room = _BAR if any(value < 0.0 for value in values) else 0
@@ -45,9 +53,9 @@ def format_bars(names: Sequence[str], values: Sequence[float]) -> str:
             name,
             # No sign where rounding gives zero.
             f"{round(value, digits) + 0.0:.{digits}f}",
-            _bar(value / (largest or 1.0), room),
+            _bar(length / (longest or 1.0), room),
         )
-        for name, value in zip(names, values, strict=True)
+        for name, value, length in zip(names, values, lengths, strict=True)
     ]
     return align_columns(rows, numbers=[1], indent=2)
 

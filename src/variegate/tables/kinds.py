@@ -11,10 +11,11 @@ from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.application.model_facts import LearnedKernel, learned_parts
 from variegate.estimator import LargeMarginDPP
 from variegate.files.model_format import COUNT
-from variegate.files.schema import ListOf, Maybe, Number, Record, String
+from variegate.files.schema import FLAG, ListOf, Maybe, Number, Record, String
 from variegate.kernels import Kinds
 from variegate.tables.cells import abbreviate_value
 from variegate.tables.encoded import Group
+from variegate.tables.encoding import Encoding
 from variegate.tables.errors import TableError
 from variegate.tables.groups import Groups
 
@@ -22,8 +23,14 @@ from variegate.tables.groups import Groups
 #: has more, and numbers in the features of these rows.
 _MAX_GROUPS, _MAX_ROWS, _MAX_NUMBERS = 500, 20_000, 2**23
 
-#: Typical rows of a kind that are kept.
+#: Typical rows and traits of a kind that are kept.
 _TYPICAL = 5
+_TRAITS = 3
+
+#: A trait differs from the mean of all rows by this many standard deviations, and a
+#: category is that of this share of the rows, at least.
+_DIFFERS = 0.5
+_COMMON = 0.3
 
 #: The most common kinds, which have typical rows.
 _MAX_KINDS = 64
@@ -33,7 +40,17 @@ _WHOLE = Number(least=1, is_whole=True)
 _TYPICAL_ROW = Record(
     {"row": _WHOLE, "group": Maybe(String()), "item": Maybe(String())}
 )
-_KIND = Record({"share": _SHARE, "chosen": _SHARE, "typical": ListOf(_TYPICAL_ROW)})
+_TRAIT = Record(
+    {"name": String(), "mean": Number(), "overall": Number(), "is_share": FLAG}
+)
+_KIND = Record(
+    {
+        "share": _SHARE,
+        "chosen": _SHARE,
+        "traits": ListOf(_TRAIT),
+        "typical": ListOf(_TYPICAL_ROW),
+    }
+)
 #: The schema of the kinds in a training record.
 KINDS = ListOf(
     Record(
@@ -103,6 +120,7 @@ def kinds_record(
     n_rows = min(_MAX_ROWS, _MAX_NUMBERS // max(groups.encoding.width, 1))
     some = list(groups.only(groups.sample(numbers, seed, _MAX_GROUPS, n_rows)))
     samples = [_Sample.of(kinds, some) for kinds in every]
+    features = _Features.of(groups.encoding, some)
     typical = [one.typical_rows() for one in samples]
     rows = np.unique([row for kinds in typical for kind in kinds for row in kind])
     columns = groups.survey.columns
@@ -131,10 +149,15 @@ def kinds_record(
                     {
                         "share": float(share),
                         "chosen": float(chosen) / len(some),
+                        "traits": features.traits(p),
                         "typical": list(map(row_record, found)),
                     }
-                    for share, chosen, found in zip(
-                        one.shares, one.p[one.chosen].sum(axis=0), several, strict=True
+                    for share, chosen, p, found in zip(
+                        one.shares,
+                        one.p[one.chosen].sum(axis=0),
+                        one.p.T,
+                        several,
+                        strict=True,
                     )
                 ],
             }
@@ -198,3 +221,61 @@ class _Sample(NamedTuple):
             if len(found) == _TYPICAL:
                 break
         return [int(self.rows[place]) for place in found]
+
+
+# What the rows of a kind have in common -----------------------------------------------
+
+
+class _Features(NamedTuple):
+    """Numbers and categories of sampled rows (N, d) by name, in their own units."""
+
+    names: list[str]
+    is_share: BoolArray
+    values: FloatArray
+
+    @classmethod
+    def of(cls, encoding: Encoding, groups: Sequence[Group]) -> _Features:
+        found: dict[str, tuple[bool, FloatArray]] = {}
+        for block, columns in [(None, encoding.quality), *encoding.blocks.items()]:
+            parts = [g.quality if block is None else g.blocks[block] for g in groups]
+            values = np.concatenate(parts).T
+            for column in columns:
+                own, values = values[: column.size], values[column.size :]
+                if column.kind not in ("number", "category"):
+                    continue
+                for place, name in enumerate(column.names):
+                    is_share = place > 0 or column.kind == "category"
+                    feature = own[place]
+                    if not is_share:
+                        feature = column.mean + column.scale * feature
+                    found.setdefault(name, (is_share, feature))
+        n_rows = sum(map(len, groups))
+        empty = np.zeros((n_rows, 0))
+        return cls(
+            list(found),
+            np.array([is_share for is_share, _ in found.values()], dtype=bool),
+            np.column_stack([empty, *(values for _, values in found.values())]),
+        )
+
+    def traits(self, p: FloatArray) -> list[dict[str, Any]]:
+        """Return in which features the rows of a kind differ most from all rows.
+
+        ``p`` is the probability of the kind for every row.
+        """
+        mean = p @ self.values / max(float(p.sum()), 1e-300)
+        overall, spread = self.values.mean(axis=0), self.values.std(axis=0)
+        differs = (mean - overall) / np.where(spread > 0.0, spread, np.inf)
+        # What few rows of the kind have is not common to them.
+        is_common = ~self.is_share | ((mean >= _COMMON) & (differs > 0.0))
+        differs = np.where(is_common, np.abs(differs), 0.0)
+        best = np.argsort(-differs, kind="stable")[:_TRAITS]
+        return [
+            {
+                "name": self.names[j],
+                "mean": float(mean[j]),
+                "overall": float(overall[j]),
+                "is_share": bool(self.is_share[j]),
+            }
+            for j in best.tolist()
+            if differs[j] >= _DIFFERS
+        ]

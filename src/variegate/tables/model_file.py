@@ -82,6 +82,7 @@ _PATH = Record(
 _RECORD = Record(
     {
         "n_rows": COUNT,
+        "n_learned_rows": COUNT,
         "n_groups": COUNT,
         "n_learned_from": COUNT,
         "n_held_out": COUNT,
@@ -95,7 +96,7 @@ _RECORD = Record(
             {}, {"kernels": ListOf(_CONTENDER), "settings": ListOf(_CONTENDER)}
         ),
         "history": ColumnsShape(
-            dict.fromkeys(("iteration", "objective", "n_seen", "expected_f"), _SEVERAL)
+            dict.fromkeys(("iteration", "objective", "n_seen"), _SEVERAL)
         ),
         "path": Maybe(_PATH),
         "validation": Maybe(Record(dict.fromkeys(SCORES, ListOf(Number(), 3, 3)))),
@@ -268,6 +269,7 @@ def training_record(
     used = np.concatenate([learned_from, held_out])
     record = {
         "n_rows": survey.n_rows,
+        "n_learned_rows": int(sizes[learned_from].sum()),
         "n_groups": len(sizes),
         "n_learned_from": len(learned_from),
         "n_held_out": len(held_out),
@@ -342,7 +344,7 @@ def _history_record(learned: Learned) -> dict[str, list[Any]]:
     steps = learned.policy.model.history_
     keep = np.unique(np.linspace(0, len(steps) - 1, _MAX_STEPS).astype(int))
     kept = [steps[i] for i in keep] if steps else []
-    names = ("iteration", "objective", "n_seen", "expected_f")
+    names = ("iteration", "objective", "n_seen")
     return {name: [getattr(step, name) for step in kept] for name in names}
 
 

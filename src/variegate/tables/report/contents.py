@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from variegate.application.description import WIDTH, model_figure
-from variegate.application.model_facts import kernel_parts, largest_weights
+from variegate.application.model_facts import Weight, kernel_parts, largest_weights
 from variegate.files.atomic import write_atomic
 from variegate.report.figures import COLOURS, new_figure, to_png
 from variegate.report.page import Cell, Row, render, render_markdown
@@ -85,7 +85,7 @@ def _report_context(report: Report) -> dict[str, Any]:
     columns, compared = about.section("columns"), about.section("compared models")
     status = selector.model_.solver_result_.status
     parts = kernel_parts(selector.model_)
-    every = sorted(selector.weights_.items(), key=lambda item: -abs(item[1]))
+    every = facts.weights(selector, joins_vectors=False)
     few, left_out = largest_weights(about.weights, _MOST)
     return {
         "title": f"Model learned from {one_line(report.table)}",
@@ -110,7 +110,7 @@ def _report_context(report: Report) -> dict[str, Any]:
         "ended": f"{status[:1].upper()}{status[1:]}.",
         "n_weights": len(every),
         "weights": _weight_rows(selector, every),
-        "strongest": _weight_rows(selector, [(w.label(200), w.value) for w in few]),
+        "strongest": _weight_rows(selector, few),
         "left_out": left_out,
         "shares": "; ".join(f"{part.label}: {part.weight:.3f}" for part in parts),
         "typical": report.typical,
@@ -224,12 +224,14 @@ def _point_row(point: PathPoint, is_chosen: bool) -> Row:
     return Row(cells, "chosen" if is_chosen else "")
 
 
-def _weight_rows(
-    selector: TableSelector, named: Iterable[tuple[str, float]]
-) -> list[Row]:
-    """Return names and values of weights, and the intercept."""
-    every = [*named, ("(intercept)", selector.model_.intercept_)]
-    return [Row([one_line(name), f"{value:.5g}"]) for name, value in every]
+def _weight_rows(selector: TableSelector, weights: Iterable[Weight]) -> list[Row]:
+    """Return names, values and training rows of weights, and the intercept."""
+    rows = []
+    for one in [*weights, Weight("(intercept)", selector.model_.intercept_)]:
+        many = f" (length of {one.n_features})" if one.n_features > 1 else ""
+        n_rows = "" if one.n_rows is None else f"{one.n_rows:,}"
+        rows.append(Row([one_line(one.name) + many, f"{one.value:.5g}", n_rows]))
+    return rows
 
 
 def _group_context(group: ExampleGroup) -> dict[str, Any]:
@@ -270,6 +272,7 @@ def _similarity_context(
             {
                 "title": one_line(table.block or ""),
                 "words": table.words,
+                "has_traits": table.has_traits,
                 "rows": _kind_rows(table, cells),
             }
             for table in kind_tables(selector)
@@ -290,13 +293,13 @@ def _similarity_context(
 def _kind_rows(table: KindTable, cells: Mapping[int, Sequence[str]]) -> list[Row]:
     """Return rows for one learned kind, one per typical row."""
     rows = []
-    for number, share, offered, chosen, typical in table.rows:
+    for number, share, offered, chosen, common, typical in table.rows:
         before: list[Cell | str] = [number, Cell(percent(share), share=share)]
-        before += [offered, chosen]
+        before += [offered, chosen, *([common] if table.has_traits else [])]
         for row in typical:
             shown = cells.get(row["row"] - 1, (row_name(row),))
             rows.append(Row([*before, *shown], "" if before[0] else "more"))
-            before = ["", "", "", ""]
+            before = [""] * len(before)
     return rows
 
 
@@ -315,7 +318,7 @@ def all_figures(selector: TableSelector) -> dict[str, Figure]:
             found[name], (axes,) = new_figure(WIDTH, 4.0)
             draw(axes, path)
     if len(record["history"]["iteration"]) > 1:
-        found |= learning_figures(record)
+        found["learning"] = learning_figure(record)
     found["weights"] = model_figure(facts.weights(selector), model.intercept_)
     parts = kernel_parts(model)
     if parts:
@@ -323,29 +326,20 @@ def all_figures(selector: TableSelector) -> dict[str, Figure]:
     return found
 
 
-def learning_figures(record: Mapping[str, Any]) -> dict[str, Figure]:
-    """Draw the objective of a training record and, where it is known, the F-score."""
+def learning_figure(record: Mapping[str, Any]) -> Figure:
+    """Draw the objective of a training record."""
     history = record["history"]
     is_stream = any(seen is not None for seen in history["n_seen"])
     steps = history["n_seen" if is_stream else "iteration"]
-    has_f = any(f is not None for f in history["expected_f"])
-    held_out = " on held-out groups" if has_f else ""
-    drawn = {"learning": ("objective", f"objective{held_out}", COLOURS["lme"])}
-    if has_f:
-        label = f"expected F-score{held_out}"
-        drawn["f-score"] = ("expected_f", label, COLOURS["mle"])
-    found = {}
-    for name, (values, label, colour) in drawn.items():
-        figure, (axes,) = new_figure(WIDTH, 3.2)
-        known = [
-            (step, value)
-            for step, value in zip(steps, history[values], strict=True)
-            if step is not None and value is not None
-        ]
-        marker = "o-" if len(known) <= 60 else "-"
-        axes.plot(*zip(*known, strict=True), marker, color=colour, ms=3.5, lw=1.6)
-        axes.set_ylabel(label)
-        axes.set_xlabel("groups seen" if is_stream else "iteration")
-        axes.ticklabel_format(useOffset=False, style="plain")
-        found[name] = figure
-    return found
+    figure, (axes,) = new_figure(WIDTH, 3.2)
+    known = [
+        (step, value)
+        for step, value in zip(steps, history["objective"], strict=True)
+        if step is not None and value is not None
+    ]
+    marker = "o-" if len(known) <= 60 else "-"
+    axes.plot(*zip(*known, strict=True), marker, color=COLOURS["lme"], ms=3.5, lw=1.6)
+    axes.set_ylabel("objective")
+    axes.set_xlabel("groups seen" if is_stream else "iteration")
+    axes.ticklabel_format(useOffset=False, style="plain")
+    return figure

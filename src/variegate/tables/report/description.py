@@ -237,6 +237,8 @@ def _column_numbers(column: FeatureColumn) -> dict[str, Any]:
         "kind": column.kind,
         "n_features": column.size,
         "levels": list(column.levels),
+        "rare": list(column.rare),
+        "counts": list(column.counts),
         "has_indicator": column.has_indicator,
     }
 
@@ -248,12 +250,18 @@ class KindTable(NamedTuple):
     """The common kinds of a training record, and sentences about all of them.
 
     A row is the number of a kind, its share of the rows, how many are in a group and
-    how many of these are chosen, and records of typical rows.
+    how many of these are chosen, what its rows have in common, and records of typical
+    rows.
     """
 
     block: str | None
     words: str
-    rows: list[tuple[str, float, str, str, list[dict[str, Any]]]]
+    rows: list[tuple[str, float, str, str, str, list[dict[str, Any]]]]
+
+    @property
+    def has_traits(self) -> bool:
+        """Whether any kind has something in common."""
+        return any(common for *_, common, _ in self.rows)
 
 
 def kind_tables(selector: TableSelector) -> list[KindTable]:
@@ -270,6 +278,7 @@ def kind_tables(selector: TableSelector) -> list[KindTable]:
                 kind["share"],
                 f"{kind['share'] * n_rows / n_groups:.2f}",
                 f"{kind['chosen']:.2f}",
+                ", ".join(map(_trait_text, kind["traits"])),
                 kind["typical"][:_SHOWN],
             )
             for number, kind in kinds
@@ -279,6 +288,13 @@ def kind_tables(selector: TableSelector) -> list[KindTable]:
         words = " ".join(_about_kinds(record, len(rows)))
         tables.append(KindTable(record["block"], words, rows))
     return tables
+
+
+def _trait_text(trait: Mapping[str, Any]) -> str:
+    """Return the mean of a feature in a kind, or the share of a category, as text."""
+    write = percent if trait["is_share"] else "{:.4g}".format
+    mean, overall = write(trait["mean"]), write(trait["overall"])
+    return f"{one_line(trait['name'])} {mean} (all: {overall})"
 
 
 def _about_kinds(record: Mapping[str, Any], n_shown: int) -> list[str]:
@@ -372,11 +388,13 @@ def _similarity_sections(selector: TableSelector) -> list[DescriptionSection]:
             )
     for table in kind_tables(selector):
         rows: list[tuple[str, ...]] = [
-            ("kind", "share", "in a group", "chosen", "most typical")
+            ("kind", "share", "in a group", "chosen", "in common", "most typical")
         ]
-        for number, kind_share, offered, chosen, typical in table.rows:
+        for number, kind_share, offered, chosen, common, typical in table.rows:
             names = ", ".join(shorten_middle(row_name(row), 30) for row in typical)
-            rows.append((number, percent(kind_share), offered, chosen, names))
+            # The number of a row says nothing where something else does.
+            names = "" if common and selector.columns_.item is None else names
+            rows.append((number, percent(kind_share), offered, chosen, common, names))
         title = _TITLE if table.block is None else f"{_TITLE}: kinds of {table.block}"
         found.append(DescriptionSection(title, rows=rows, words=[table.words]))
     for _, shares in metric_tables(selector):

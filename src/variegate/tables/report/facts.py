@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from variegate.application.model_facts import Weight, named_weights
+from variegate.application.model_facts import Weight
 from variegate.report.wording import (
     abbreviate_runs,
     count,
@@ -49,22 +50,29 @@ EMPTY_CELLS = {
 # Weights and columns ------------------------------------------------------------------
 
 
-def weights(selector: TableSelector) -> list[Weight]:
-    """Return the weights of the quality, the largest first.
+def weights(selector: TableSelector, joins_vectors: bool = True) -> list[Weight]:
+    """Return the weights of the quality, those of the largest effect first.
 
     Those of a vector column of more than eight numbers are taken together, as are those
     of more than eight numbered columns (e1, e2, ...).
     """
-    named = named_weights(selector.encoding_.names, selector.model_)
+    values = selector.model_.theta_.tolist()
     found: list[Weight] = []
     for name, columns in group_numbered(selector.encoding_.quality):
         size = sum(column.size for column in columns)
-        part, named = named[:size], named[size:]
+        part, values = values[:size], values[size:]
         is_vector = columns[0].kind == "vector" or len(columns) > 1
-        if is_vector and size > LONG_VECTOR:
-            part = [Weight(name, math.hypot(*(one.value for one in part)), size)]
-        found += part
-    return sorted(found, key=lambda weight: -abs(weight.value))
+        if is_vector and joins_vectors and size > LONG_VECTOR:
+            found.append(Weight(name, math.hypot(*part), size))
+            continue
+        names = [name for column in columns for name in column.names]
+        named = list(map(Weight, names, part))
+        n_rows = selector.training_["n_learned_rows"]
+        for place, n in enumerate(columns[0].counts):
+            spread = math.sqrt(n * (n_rows - n)) / n_rows
+            named[place] = replace(named[place], n_rows=n, spread=spread)
+        found += named
+    return sorted(found, key=lambda weight: -abs(weight.effect))
 
 
 def group_numbered(
