@@ -34,11 +34,6 @@ METHOD = (
 )
 
 
-def changed_text(table, name):
-    """Return a table with text in place of the values of a column."""
-    return with_column(table, name, [f"<{v}>" for v in table[name].to_pylist()])
-
-
 @pytest.fixture(scope="module")
 def samples(tmp_path_factory):
     """A good table and model, and some that are bad in one way each."""
@@ -199,7 +194,8 @@ def test_the_relevance_is_looked_for_before_the_work(refused):
 def test_a_relevance_that_is_no_number_is_refused_before_the_work(refused):
     assert refused(
         fit("train.parquet", "--columns", "relevance=kind", "--report", "new.html"),
-        "column 'kind' holds text, not numbers",
+        "column 'kind' holds '",
+        "which is not a number",
     )
 
 
@@ -448,7 +444,9 @@ def test_costs(refused, value, message):
 def test_a_column_of_text_as_quality(refused):
     assert refused(
         fit("train.parquet", "--quality", "kind"),
-        "column 'kind' holds text, not numbers: if its values are names of kinds, say",
+        "column 'kind' holds '",
+        "in row 1, which is not a number",
+        "or say that its values are names of kinds: --columns categorical=kind",
     )
 
 
@@ -580,10 +578,11 @@ def test_vectors_of_another_length(refused):
         )
 
 
-def test_numbers_that_became_text(refused):
-    write_table(changed_text(small_table(), "score"), "bad.parquet")
+def test_numbers_that_became_words(refused):
+    words = ["low"] * len(small_table())
+    write_table(with_column(small_table(), "score", words), "bad.parquet")
     for command in (select, evaluate):
-        assert refused(command("bad.parquet"), "column 'score' holds text, not numbers")
+        assert refused(command("bad.parquet"), "column 'score' holds 'low' in row 1")
 
 
 def test_vectors_that_became_numbers(refused):

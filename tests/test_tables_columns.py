@@ -241,15 +241,15 @@ def test_text_files_must_name_their_numbers():
     with pytest.raises(
         TableError, match="name the quality columns with quality: nothing in"
     ):
-        Columns(group="query", label="chosen").resolve(TEXT, is_untyped=True)
+        Columns(group="query", label="chosen").resolve(TEXT)
     columns = Columns(group="query", label="chosen", quality=("price_*", "length"))
-    resolved = columns.resolve(TEXT, is_untyped=True)
+    resolved = columns.resolve(TEXT)
     assert resolved.quality == ("price_low", "price_high", "length")
 
 
 def test_without_need_of_quality_there_is_none():
     columns = Columns(group="query", similarity=("emb*",))
-    resolved = columns.resolve(TEXT, is_untyped=True, needs_quality=False)
+    resolved = columns.resolve(TEXT, needs_quality=False)
     assert resolved.quality == ()
     assert resolved.similarity == ("embedding",)
 

@@ -120,7 +120,7 @@ def test_a_vector_for_the_quality(table):
         ("score=x*", "vector 'score' has the name of a column: give it another one"),
         ({"v": 3}, "similarity must be names of columns"),
         ({"v": ["x1", 3]}, "similarity must be names of columns"),
-        (["v=x1", "v=kind"], "column 'kind' holds text, not numbers"),
+        (["v=x1", "v=kind"], r"column 'kind' holds '\w+' in row 1, which is not"),
     ],
 )
 def test_bad_vectors(table, similarity, message):

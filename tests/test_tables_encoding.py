@@ -33,7 +33,7 @@ def cut(table, cuts=()):
 def learned(table, **columns):
     """Return an encoding and the records of the table that it is learned from."""
     table = table if isinstance(table, TableFile) else MemoryTable(table)
-    resolved = Columns.of(**columns).resolve(table.schema, is_untyped=table.is_untyped)
+    resolved = Columns.of(**columns).resolve(table.schema)
     found = survey_table(table, resolved)
     encoding = learn_encoding(found)
     (group,) = Groups(found, encoding)
@@ -139,11 +139,11 @@ def test_other_rows_are_encoded_as_the_training_rows():
     [
         (
             pa.array(["a", "b", "c"]),
-            "column 'x' holds text, not numbers: if its values",
+            r"column 'x' holds 'a' in row 1, which is not a number: .* names of kinds",
         ),
-        (pa.array(["a", "b", "c"]).dictionary_encode(), "holds text, not numbers"),
-        (pa.array(["a", "b", "c"], pa.large_string()), "holds text, not numbers"),
-        (pa.array(["a", "b", "c"], pa.string_view()), "holds text, not numbers"),
+        (pa.array(["a", "b", "c"]).dictionary_encode(), "'a' in row 1, which is not a"),
+        (pa.array(["a", "b", "c"], pa.large_string()), "'a' in row 1, which is not a"),
+        (pa.array(["a", "b", "c"], pa.string_view()), "'a' in row 1, which is not a"),
         (
             pa.array([datetime.datetime(2020, 1, day) for day in (1, 2, 3)]),
             r"column 'x' holds times \(timestamp\[us\]\), not numbers: age: before its",
@@ -193,9 +193,15 @@ def test_a_number_too_large_in_text(tmp_path):
         learned(table, quality="x")
 
 
-def test_text_is_not_read_as_numbers_where_columns_have_types():
-    with pytest.raises(TableError, match="holds text, not numbers"):
-        Cells(pa.array(["1"]), "x").numbers()
+def test_long_text_that_is_no_number_is_abbreviated():
+    with pytest.raises(TableError, match=r"'x' holds 'aaa+\.\.\.' in row 1, which"):
+        Cells(pa.array(["a" * 500]), "x").numbers()
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+def test_text_is_read_as_numbers_where_other_columns_have_types(kind):
+    numbers = Cells(pa.array(["1", " -2.5 ", "", None], kind), "x").numbers()
+    np.testing.assert_array_equal(numbers, [1.0, -2.5, NAN, NAN])
 
 
 # Categories -----------------------------------------------------------------------
@@ -462,14 +468,14 @@ def test_labels(values):
 @pytest.mark.parametrize("cell", ["1", "true", "True", "TRUE", " 1.0 "])
 def test_labels_in_text(cell):
     column = pa.array([cell, "0", "False", "0.0"])
-    flags = Cells(column, "y", is_untyped=True).flags()
+    flags = Cells(column, "y").flags()
     assert flags.tolist() == [True, False, False, False]
 
 
 @pytest.mark.parametrize(
     ("value", "found"),
     [(2, "2"), (-1, "-1"), (0.5, "0.5"), (NAN, "nan"), (None, "nothing"),
-     ("yes", "'yes'"), ("1", "'1'"), ([1], r"\[1\]")],
+     ("yes", "'yes'"), ("2", "'2'"), ([1], r"\[1\]")],
 )  # fmt: skip
 def test_what_is_no_label(value, found):
     first = {str: "0", list: [0]}.get(type(value), 0)
@@ -483,7 +489,7 @@ def test_what_is_no_label(value, found):
 @pytest.mark.parametrize(("cell", "found"), [("yes", "'yes'"), ("", "nothing")])
 def test_what_is_no_label_in_text(cell, found):
     with pytest.raises(TableError, match=f"'y' holds {found} in row 2: labels must be"):
-        Cells(pa.array(["0", cell]), "y", is_untyped=True).flags()
+        Cells(pa.array(["0", cell]), "y").flags()
 
 
 def test_booleans_with_nothing_among_them_are_no_labels():

@@ -93,7 +93,6 @@ def test_typed_formats_keep_everything(tmp_path, suffix):
     path = write(tmp_path / f"table{suffix}", table)
     file = TableFile(path)
     assert file.n_rows == (3 if suffix in (".parquet", ".pq") or COUNTS_ROWS else None)
-    assert not file.is_untyped
     assert file.schema.equals(table.schema)
     assert file.schema.metadata == {b"made by": b"hand"}
     for name in table.schema.names:
@@ -111,7 +110,7 @@ def test_typed_formats_keep_everything(tmp_path, suffix):
 def test_csv_is_text(tmp_path):
     path = write(tmp_path / "table.csv", as_table(CELLS))
     file = TableFile(path)
-    assert (file.format, file.is_untyped, file.n_rows) == ("csv", True, None)
+    assert (file.format, file.n_rows) == ("csv", None)
     assert set(file.schema.types) == {pa.string()}
     rows = read(path).to_pylist()
     assert set(rows[1].values()) == {"", "y"}

@@ -15,8 +15,8 @@ from folder_instances import (
     write_folder,
 )
 from table_instances import with_column
-from variegate.partitions import Serial, UnreadablePartitionError
-from variegate.tables import TableError, TableSelector, evaluation
+from variegate.partitions import Serial
+from variegate.tables import TableError, TableFileError, TableSelector, evaluation
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +144,7 @@ def test_a_model_that_knows_no_labels(folder):
 def test_files_that_cannot_be_read(fitted, folder):
     path = folder / "part-003.parquet"
     path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(UnreadablePartitionError, match=r"part-003.parquet cannot be"):
+    with pytest.raises(TableFileError, match=r"part-003.parquet is not a"):
         evaluate_folder(fitted, folder, Serial())
     there = evaluate_folder(fitted, folder, Serial(), skip_unreadable=True)
     assert there.n_groups == 17

@@ -22,9 +22,15 @@ from variegate.files.run_store import CheckpointError, RunStore
 from variegate.partitions import (
     PartitionError,
     Serial,
-    UnreadablePartitionError,
 )
-from variegate.tables import Columns, FolderTable, TableError, TableSelector, evaluation
+from variegate.tables import (
+    Columns,
+    FolderTable,
+    TableError,
+    TableFileError,
+    TableSelector,
+    evaluation,
+)
 from variegate.tables.groups import Groups
 from variegate.tables.survey import learn_encoding, survey_table
 
@@ -318,7 +324,7 @@ def test_files_that_cannot_be_read(folder, tmp_path):
     path = folder / "part-002.parquet"
     path.write_bytes(path.read_bytes()[:-9])
     selector = TableSelector(**LINEAR)
-    with pytest.raises(UnreadablePartitionError, match=r"part-002.parquet cannot be"):
+    with pytest.raises(TableFileError, match=r"part-002.parquet is not a"):
         learn_folder(selector, folder, Pickling())
     learn_folder(selector, folder, Pickling(), skip_unreadable=True)
     assert selector.training_["unreadable"] == ["part-002.parquet"]

@@ -20,7 +20,7 @@ from folder_instances import (
 )
 from table_instances import names_in, process, with_cell
 from variegate import load
-from variegate.partitions import PartitionError, Serial, UnreadablePartitionError
+from variegate.partitions import PartitionError, Serial
 from variegate.tables import (
     FolderTable,
     TableError,
@@ -321,13 +321,13 @@ def test_an_empty_cell_names_file_and_row(fitted, tmp_path, out):
 def test_files_that_cannot_be_read(fitted, folder, out):
     path = folder / FILES[2]
     path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(UnreadablePartitionError, match=r"part-002.parquet cannot be"):
+    with pytest.raises(TableFileError, match=r"part-002.parquet is not a"):
         select_folder(fitted, folder, out, Serial())
     found = select_folder(fitted, folder, out, Serial(), skip_unreadable=True)
     assert found.unreadable == (FILES[2],)
     assert (found.n_files, found.n_groups) == (3, 13)
     # Whoever does not ask for it is told again.
-    with pytest.raises(UnreadablePartitionError, match=r"part-002.parquet cannot be"):
+    with pytest.raises(TableFileError, match=r"part-002.parquet is not a"):
         select_folder(fitted, folder, out, Serial())
     again = select_folder(fitted, folder, out, Serial(), skip_unreadable=True)
     assert again.n_written == 0

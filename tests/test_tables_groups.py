@@ -277,7 +277,7 @@ def test_a_bad_label_in_a_later_batch():
         ([1.0, 2.0, -1.5], "'c', the cost, holds -1.5 in row 3: costs must be above"),
         ([1.0, 2.0, None], "column 'c', the cost, has no value in row 3"),
         ([1.0, 2.0, np.inf], "column 'c' holds inf in row 3: numbers must be finite"),
-        (["a", "b", "c"], "column 'c' holds text, not numbers"),
+        (["a", "b", "c"], "column 'c' holds 'a' in row 1, which is not a number"),
     ],
 )
 def test_bad_costs(costs, message):

@@ -80,7 +80,7 @@ def test_reports_go_by_the_relevance_of_the_selector(table):
     ("name", "message"),
     [
         ("popularty", r"no column 'popularty' \(did you mean 'popularity'\?\)"),
-        ("kind", "column 'kind' holds text, not numbers"),
+        ("kind", r"column 'kind' holds '\w+' in row 1, which is not a number"),
         ("chosen", "column 'chosen' cannot be both label and relevance"),
         (3, "relevance must be the name of a column, got 3"),
     ],

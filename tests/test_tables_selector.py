@@ -588,7 +588,7 @@ def test_vectors_of_another_length(selector, table):
 
 
 def test_a_column_that_holds_text_now(selector, table):
-    with pytest.raises(TableError, match="column 'score' holds text, not numbers"):
+    with pytest.raises(TableError, match="column 'score' holds 'a' in row 1, which is"):
         selector.choose(replaced(table, "score", ["a"] * 84))
 
 

@@ -251,7 +251,7 @@ def test_progress_shows_iterations_files_and_workers(
 def test_a_file_that_cannot_be_read(variegate, cluster, tmp_path):
     damage(tmp_path / "train" / "part-001.parquet")
     fit = ("fit", "train", *FIT, *cluster, "-o", "a.json")
-    assert fails(variegate(*fit), "part-001.parquet cannot be read", "--skip-unread")
+    assert fails(variegate(*fit), "part-001.parquet is not a Parquet", "--skip-unread")
     select = ("select", "train", "--model", "model.json", *cluster, "-o", "chosen")
     assert fails(variegate(*select), "part-001.parquet", "--skip-unreadable")
     evaluate = ("evaluate", "train", "--model", "model.json", *cluster)

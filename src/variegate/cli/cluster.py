@@ -112,10 +112,7 @@ class Cluster:
                     note = partial(_engine_note, engine)
                 yield engine, stack.enter_context(show_progress(note=note))
         except expected as error:
-            text = str(error)
-            if self:  # a parameter of the library is an option here
-                text = text.replace("skip_unreadable", "--skip-unreadable")
-            raise click.ClickException(text) from error
+            raise click.ClickException(str(error)) from error
         except KeyboardInterrupt:
             if resume is None:
                 raise

@@ -139,9 +139,10 @@ def _typed(source: Table, fills: bool) -> tuple[pa.Table, dict[str, int]]:
         raise MaterialError(f"{source.name} has no rows")
     table = pa.Table.from_batches(batches).combine_chunks()
     n_filled = {}
+    is_untyped = all(is_text(field.type) for field in table.schema)
     for place, name in enumerate(table.schema.names):
         column = table.column(name)
-        if source.is_untyped and is_text(column.type):
+        if is_untyped:
             full = null_where(pc.equal(pc.utf8_trim_whitespace(column), ""), column)
             found = _numbers_in(full)
             column = _vectors_in(full, name) if found is None else found
@@ -172,7 +173,7 @@ def _vectors_in(column: Any, name: str) -> Any:
         return None
     rows = pa.record_batch([full.combine_chunks()], names=[name])
     try:
-        vectors = _as_column(Batch(rows, 0, True)[name].vectors())
+        vectors = _as_column(Batch(rows)[name].vectors())
     except ValueError:
         return None
     places = pc.cumulative_sum(pc.cast(pc.is_valid(column), pa.int64()))

@@ -34,14 +34,13 @@ def null_where(empty: Any, text: Any) -> Any:
 class Batch:
     """Some rows of a table.
 
-    Text of an untyped table is read as numbers.  Scattered rows have ``numbers`` in the
-    table; consecutive ones follow ``first`` others, in the file ``path`` of a folder or
-    in the table.  A batch may be joined from ``parts``.
+    Scattered rows have ``numbers`` in the table; consecutive ones follow ``first``
+    others, in the file ``path`` of a folder or in the table.  A batch may be joined
+    from ``parts``.
     """
 
     rows: pa.RecordBatch
-    first: int
-    is_untyped: bool
+    first: int = 0
     numbers: IntArray | None = None
     path: str = ""
     parts: tuple[Batch, ...] = ()
@@ -55,7 +54,7 @@ class Batch:
         return self.first + len(self)
 
     def __getitem__(self, name: str) -> Cells:
-        return Cells(self.rows.column(name), name, self.is_untyped, self.row_name)
+        return Cells(self.rows.column(name), name, self.row_name)
 
     def flags(self, label: str | None, labels: BoolArray | None) -> BoolArray | None:
         """Return labels as booleans (n_rows,), given or from a column; None without."""
@@ -91,7 +90,7 @@ class Batch:
             numbers = np.concatenate([np.asarray(b.numbers) for b in batches])
         rows = pa.RecordBatch.from_pydict(columns)
         parts = tuple(replace(batch, parts=()) for batch in batches)
-        return cls(rows, first.first, first.is_untyped, numbers, parts=parts)
+        return cls(rows, first.first, numbers, parts=parts)
 
 
 def no_value_error(name: str, row: str, n_empty: int, n_cells: int) -> TableError:
@@ -111,11 +110,13 @@ def no_value_error(name: str, row: str, n_empty: int, n_cells: int) -> TableErro
 
 @dataclass(eq=False)
 class Cells:
-    """The cells of a column in some rows, which messages name by ``row_name``."""
+    """The cells of a column in some rows, which messages name by ``row_name``.
+
+    Text is parsed where numbers, labels or vectors are needed.
+    """
 
     column: Any
     name: str
-    is_untyped: bool = False
     row_name: Callable[[int], str] = lambda place: f"{place + 1}"
 
     def __post_init__(self) -> None:
@@ -141,15 +142,13 @@ class Cells:
     def numbers(self) -> FloatArray:
         """Return numbers, NaN where a cell is empty."""
         column = self.column
-        if self.is_untyped and is_text(column.type):
+        if is_text(column.type):
             column = self._parse_numbers()
-        if pa.types.is_null(column.type):  # a data frame knows no type of nothing
-            column = column.cast(pa.float64())
-        if not is_number(column.type):
-            raise self.error(*_not_numeric_message(self.name, column.type))
-        if pa.types.is_boolean(column.type) or pa.types.is_decimal(column.type):
-            column = column.cast(pa.float64())
-        numbers = column.to_numpy(zero_copy_only=False).astype(np.float64)
+        # A data frame has no type for empty cells alone.
+        if not (is_number(column.type) or pa.types.is_null(column.type)):
+            raise self.error(_not_numeric_message(column.type))
+        column = column.cast(pa.float64(), safe=False)
+        numbers = column.to_numpy(zero_copy_only=False)
         infinite = np.isinf(numbers)
         if infinite.any():
             raise self.error(
@@ -164,22 +163,13 @@ class Cells:
         text = null_where(pc.equal(text, ""), text)
         try:
             return text.cast(pa.float64())
-        except pa.ArrowInvalid:
-            for place, cell in enumerate(text.to_pylist()):
-                try:
-                    pa.array([cell], pa.string()).cast(pa.float64())
-                except pa.ArrowInvalid:
-                    there = f"holds {cell!r} in row {self.row_name(place)}, which is"
-                    if is_date(cell):
-                        raise self.error(
-                            f"{there} a date and not a number: age:{self.name} makes "
-                            "days of it"
-                        ) from None
-                    raise self.error(
-                        f"{there} not a number: correct it, leave the cell empty, or "
-                        "say that its values are names of kinds: ",
-                        Setting("categorical", self.name),
-                    ) from None
+        except pa.ArrowInvalid:  # does not name the row
+            self.parse_texts(
+                lambda cell: pa.scalar(cell).cast(pa.float64()),
+                "not a number: correct it, leave the cell empty, or say that its "
+                "values are names of kinds: ",
+                Setting("categorical", self.name),
+            )
             raise
 
     def flags(self) -> BoolArray:
@@ -190,7 +180,7 @@ class Cells:
         cells = column.to_pylist()
         if is_number(column.type):
             numbers = self.numbers()
-        elif self.is_untyped and is_text(column.type):
+        elif is_text(column.type):
             known = [_FLAGS.get((cell or "").strip().lower(), -1.0) for cell in cells]
             numbers = np.array(known)
         else:
@@ -281,11 +271,11 @@ class Cells:
     def vectors(self, size: int | None = None) -> FloatArray:
         """Return vectors as rows, all of one size: where it is None, the first's."""
         column = self.column
-        if self.is_untyped and is_text(column.type):
-            problem = (
-                "which is not a vector: in text, vectors are written as [0.1, 0.2]"
+        if is_text(column.type):
+            vectors = self.parse_texts(
+                _parse_vector,
+                "not a vector: in text, vectors are written as [0.1, 0.2]",
             )
-            vectors = self.parse_texts(_parse_vector, problem)
             column = pa.array(vectors, pa.list_(pa.float64()))
         if not is_vector(column.type):
             raise self.error(f"holds {column.type} values, not vectors")
@@ -314,7 +304,9 @@ class Cells:
             )
         return rows
 
-    def parse_texts(self, parse: Callable[[str], Any], problem: str) -> list[Any]:
+    def parse_texts(
+        self, parse: Callable[[str], Any], *problem: str | Setting
+    ) -> list[Any]:
         """Parse text cells with ``parse``, None where empty; name a cell that fails."""
         found: list[Any] = []
         for place, cell in enumerate(self.column.to_pylist()):
@@ -322,9 +314,13 @@ class Cells:
             try:
                 found.append(parse(text) if text else None)
             except (TypeError, ValueError, OverflowError, RecursionError):
+                if is_date(text):
+                    problem = (
+                        f"a date and not a number: age:{self.name} makes days of it",
+                    )
                 short = cell if len(cell) <= 40 else f"{cell[:37]}..."
-                row = self.row_name(place)
-                raise self.error(f"holds {short!r} in row {row}, {problem}") from None
+                there = f"holds {short!r} in row {self.row_name(place)}, which is "
+                raise self.error(there, *problem) from None
         return found
 
 
@@ -345,26 +341,20 @@ def _parse_vector(text: str) -> list[float]:
     return [float(number) for number in entries]
 
 
-def _not_numeric_message(name: str, kind: pa.DataType) -> tuple[str | Setting, ...]:
+def _not_numeric_message(kind: pa.DataType) -> str:
     """Return a message that names the remedy for a column without numbers."""
-    if is_text(kind):
-        return (
-            "holds text, not numbers: if its values are names of kinds, say so: ",
-            Setting("categorical", name),
-        )
     if is_vector(kind):
-        return ("holds vectors, where one number is needed",)
-    if pa.types.is_temporal(kind):
-        is_date = pa.types.is_date(kind) or pa.types.is_timestamp(kind)
-        remedy = "age: before its name makes days of it"
-        remedy = remedy if is_date else "make a number of it first"
-        return (f"holds times ({kind}), not numbers: {remedy}",)
-    return (f"holds {kind} values, not numbers",)
+        return "holds vectors, where one number is needed"
+    if not pa.types.is_temporal(kind):
+        return f"holds {kind} values, not numbers"
+    is_date = pa.types.is_date(kind) or pa.types.is_timestamp(kind)
+    remedy = "age: before its name makes days of it"
+    remedy = remedy if is_date else "make a number of it first"
+    return f"holds times ({kind}), not numbers: {remedy}"
 
 
 def holds_vectors(column: Any) -> bool:
     """Return whether the first text that is not empty is a vector."""
-    """Tell whether the first cell of a text column is a JSON list."""
     if not is_text(column.type):
         return False
     cells = (cell for cell in column.to_pylist() if cell and cell.strip())
@@ -378,11 +368,6 @@ def is_date(text: str) -> bool:
     except ValueError:
         return False
     return "-" in text
-
-
-def check_numeric_relevance(kind: pa.DataType, name: str) -> None:
-    """Refuse a column whose type says that it holds no numbers."""
-    Cells(pa.array([], kind), name).numbers()  # the type is checked without rows
 
 
 def as_labels(y: Any) -> BoolArray | None:

@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
@@ -122,50 +123,28 @@ class Columns:
         given = {name: value for name, value in given.items() if value is not None}
         return type(self).of(**vars(self) | given)
 
-    def resolve(
-        self, schema: pa.Schema, *, is_untyped: bool = False, needs_quality: bool = True
-    ) -> Self:
+    def resolve(self, schema: pa.Schema, *, needs_quality: bool = True) -> Self:
         """Return the columns with patterns expanded, all of them in ``schema``.
 
         Quality columns that are needed and not named are all numeric columns without
         another role.
         """
-        names = schema.names
-        single = (self.group, self.label, self.item, self.relevance, self.cost)
-        for name in (*single, self.subtopics, *self.per):
+        names, taken = schema.names, self.excluded_from_features()
+        for name in (*taken, self.relevance, self.subtopics, *self.per):
             if name is not None:
                 check_column_exists(name, names)
         self.check_parts()
         spelt: dict[str, Any] = {
-            part: match_columns(
-                getattr(self, part), names, part, self.excluded_from_features()
-            )
+            part: match_columns(getattr(self, part), names, part, taken)
             for part in _LISTS
         }
+        if not needs_quality:
+            return replace(self, **spelt)
         named = set(spelt["quality"]) | set(spelt["similarity"])
         extra = tuple(name for name in spelt["categorical"] if name not in named)
         quality = spelt["quality"] + extra
-        if not needs_quality:
-            return replace(self, **spelt)
         if not spelt["quality"]:
-            if is_untyped:
-                raise TableError(
-                    "name the quality columns with ",
-                    Setting("quality"),
-                    ": nothing in this file says which columns are numbers. It has "
-                    f"{_list_columns(names)}",
-                )
-            others = {
-                *self.excluded_from_features(),
-                *spelt["similarity"],
-                *spelt["categorical"],
-            }
-            others |= {name for parts in self.vectors.values() for name in parts}
-            quality = extra + tuple(
-                field.name
-                for field in schema
-                if is_number(field.type) and field.name not in others
-            )
+            quality += self._default_quality(schema, spelt)
         if not quality:
             raise TableError(
                 "there is no column of numbers left for the quality: name some with ",
@@ -173,6 +152,22 @@ class Columns:
                 f". The table has {_list_columns(names)}",
             )
         return replace(self, **(spelt | {"quality": quality}))
+
+    def _default_quality(
+        self, schema: pa.Schema, spelt: Mapping[str, Any]
+    ) -> tuple[str, ...]:
+        """Return the numeric columns without another role."""
+        others = {*self.excluded_from_features(), *spelt["similarity"]}
+        others |= {*spelt["categorical"], *chain.from_iterable(self.vectors.values())}
+        free = [field for field in schema if field.name not in others]
+        if free and all(is_text(field.type) for field in schema):
+            raise TableError(
+                "name the quality columns with ",
+                Setting("quality"),
+                ": nothing in this file says which columns are numbers. It has "
+                f"{_list_columns(schema.names)}",
+            )
+        return tuple(field.name for field in free if is_number(field.type))
 
     def check_parts(self) -> None:
         """Refuse a column with two roles that exclude each other."""

@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from variegate._typing import FloatArray
-from variegate.partitions import Engine, Serial, UnreadablePartitionError
+from variegate.partitions import Engine, Serial
 from variegate.tables.cells import Batch, Cells
 from variegate.tables.columns import (
     Columns,
@@ -33,7 +33,7 @@ from variegate.tables.columns import (
     is_text,
     match_columns,
 )
-from variegate.tables.errors import TableError
+from variegate.tables.errors import UNREADABLE, TableError
 
 if TYPE_CHECKING:
     from variegate.tables.rows import Rows
@@ -49,11 +49,11 @@ def parse_days(cells: Cells) -> FloatArray:
     """Return the days from 1970 to each of the dates, NaN where a cell is empty."""
     column, kind = cells.column, cells.column.type
     if is_text(kind):
-        problem = (
-            "which is not a date: dates are written as 2026-01-31 or "
-            "2026-01-31T12:00+01:00"
+        days = cells.parse_texts(
+            days_from_iso,
+            "not a date: dates are written as 2026-01-31 or 2026-01-31T12:00+01:00",
         )
-        return np.array(cells.parse_texts(days_from_iso, problem), dtype=np.float64)
+        return np.array(days, dtype=np.float64)
     if pa.types.is_null(kind):
         return np.full(len(column), np.nan)
     if not (pa.types.is_date(kind) or pa.types.is_timestamp(kind)):
@@ -101,7 +101,7 @@ def _newest_day(rows: Rows, name: str) -> float:
     A file that cannot be read has none; the survey refuses it.
     """
     latest = -np.inf
-    with suppress(UnreadablePartitionError):
+    with suppress(*UNREADABLE):
         for batch in rows.batches([name]):
             found = parse_days(batch[name])
             latest = max(latest, np.max(found, initial=-np.inf, where=~np.isnan(found)))

@@ -309,7 +309,7 @@ class ColumnStatistics:
             if problem := too_many_levels_error(name, found.levels):
                 raise problem
             return empty
-        if batch.is_untyped and holds_vectors(cells.column):
+        if holds_vectors(cells.column):
             found.size = found.size or 0
         if self._kind(name, "quality") == "vector":
             # Directions need no more than their length, which every row must share.

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from variegate.application.refusal import RefusalError, Setting
+from variegate.partitions import UnreadablePartitionError
 
 #: What formats are called.
 NAMES = {
@@ -31,6 +32,10 @@ class TableError(RefusalError):
 
 class TableFileError(RefusalError):
     """A file that cannot be read as a table."""
+
+
+#: Errors of files that are left out where that is asked.
+UNREADABLE = (TableFileError, UnreadablePartitionError)
 
 
 def refuse_other_separator(path: Path, header: str) -> None:

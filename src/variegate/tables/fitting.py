@@ -31,9 +31,8 @@ from variegate.kernels import Kernel
 from variegate.partitions import Engine
 from variegate.partitions.cache import CACHE
 from variegate.partitions.engine import is_local
-from variegate.tables.cells import check_numeric_relevance
 from variegate.tables.columns import Columns, missing_label_error
-from variegate.tables.derived import Derivation, newest_date
+from variegate.tables.derived import newest_date
 from variegate.tables.encoding import Encoding
 from variegate.tables.errors import TableError
 from variegate.tables.evaluation import MAX_JUDGED, judge_groups
@@ -56,7 +55,7 @@ from variegate.tables.survey import (
     survey_table,
     usable_groups,
 )
-from variegate.tables.table import MemoryTable, Table, rows_of
+from variegate.tables.table import MemoryTable, Table, first_cells, rows_of
 from variegate.tables.training import (
     Learned,
     estimator_of,
@@ -154,10 +153,9 @@ class SelectorFit:
         table = self.table
         wanted = requested_columns(self.selector, table.schema.names, self.y)
         columns = resolve_columns(table, wanted, self._newest_date)
-        name = columns.relevance
-        if name is not None and not table.is_untyped:
-            schema = Derivation(table.schema, columns).schema
-            check_numeric_relevance(schema.field(name).type, name)
+        cells = first_cells(table, columns.relevance)
+        if cells is not None:
+            cells.numbers()
         if self.y is not None:
             return replace(columns, label=None)
         if columns.label is None:

@@ -37,12 +37,12 @@ from variegate.files.run_store import (
     arrays_from_bytes,
     arrays_to_bytes,
 )
-from variegate.partitions import Engine, PartitionError, Serial
+from variegate.partitions import Engine, Serial
 from variegate.tables.batches import data_bytes
 from variegate.tables.cells import Cells
 from variegate.tables.columns import Columns, check_column_exists
-from variegate.tables.errors import TableError, TableFileError
-from variegate.tables.partitioning import Counts, TableCut, scan_groups
+from variegate.tables.errors import TableError
+from variegate.tables.partitioning import Counts, scan_groups
 from variegate.tables.reading import FORMATS, TableFile
 from variegate.tables.rows import RowReader, check_sortable, sortable_schema
 from variegate.tables.shuffle import (
@@ -130,6 +130,8 @@ def gather(
         If the files do not go together, or a row has no group.
     TableFileError
         If a file cannot be read.
+    PartitionChangedError
+        If a file changes meanwhile.
     """
     folder, out = Path(folder), Path(out)
     if n_files is not None and rows_a_file is not None:
@@ -315,13 +317,13 @@ def _run_gather_steps(
     progress: Progress,
 ) -> list[tuple[int, int]]:
     """Run the unfinished steps; return rows and groups of every file."""
-    rows, reader = rows_of(table), RowReader(table.schema, Columns(group=plan.group))
+    rows, reader = rows_of(table), RowReader(plan.schema, Columns(group=plan.group))
 
     def count() -> bytes:
         """Count the rows and groups of all files, as bytes for the store."""
         told = partial(progress, "reading")
-        found = engine.map(partial(scan_groups, reader=reader), rows, told)
-        return Counts.of(list(found), False).to_bytes()
+        found = list(engine.map(partial(scan_groups, reader=reader), rows, told))
+        return Counts.of(found, rows).to_bytes()
 
     def run(stage: str, function: Any, items: Sequence[tuple[int, Any]]) -> list[Any]:
         """Return results, which follow the number of an item, or those of the store."""
@@ -332,17 +334,14 @@ def _run_gather_steps(
             store.put(f"{stage} {number}", json.dumps(result).encode())
         return [json.loads(store.get(key) or "") for key in keys]
 
-    try:
-        counts = Counts.from_bytes(store.remember("counts", count))
-        cut, n_read = TableCut(table, reader, (), counts, rows), int(sum(counts.n_rows))
-        if rows_a_file is not None:
-            n_files = -(-n_read // rows_a_file)
-        n_files = len(rows) if n_files is None else max(n_files, 1)
-        bounds, starts = file_bounds(cut.sizes, n_files, plan.rows_a_bucket)
-        deal = partial(_deal_out_file, plan=plan, reader=reader, bounds=bounds)
-        run("dealing out", deal, list(enumerate(cut.deals())))
-    except PartitionError as error:
-        raise TableFileError(str(error)) from error
+    counts = Counts.from_bytes(store.remember("counts", count))
+    n_read = int(counts.n_rows.sum())
+    if rows_a_file is not None:
+        n_files = -(-n_read // rows_a_file)
+    n_files = len(rows) if n_files is None else max(n_files, 1)
+    bounds, starts = file_bounds(counts.sizes, n_files, plan.rows_a_bucket)
+    deal = partial(_deal_out_file, plan=plan, reader=reader, bounds=bounds)
+    run("dealing out", deal, list(enumerate(counts.deals(rows))))
     # Writers read the indices of their pieces, which would not all fit in memory.
     buckets = enumerate(pairwise(starts))
     tasks = [(k, (first, end, bounds, len(rows))) for k, (first, end) in buckets]
@@ -357,7 +356,7 @@ def _deal_out_file(
     item: tuple[int, Deal], plan: GatherPlan, reader: RowReader, bounds: IntArray
 ) -> tuple[int]:
     """Deal the rows of one file out to buckets; write the index of its slices."""
-    pieces = deal_out(item, reader, plan.schema, bounds, plan.dealt, plan.memory)
+    pieces = deal_out(item, reader, bounds, plan.dealt, plan.memory)
     content = arrays_to_bytes(path=pieces.path, slices=pieces.slices)
     write_atomic(plan.index_path(item[0]), content)
     return (item[0],)

@@ -25,7 +25,7 @@ from variegate.tables.encoded import Group, GroupReader
 from variegate.tables.encoding import Encoding
 from variegate.tables.errors import TableError
 from variegate.tables.partitioning import GroupPartition
-from variegate.tables.rows import RowReader, Rows, accumulate_progress
+from variegate.tables.rows import RowReader, Rows, map_rows
 from variegate.tables.survey import Survey
 
 R = TypeVar("R")
@@ -80,10 +80,7 @@ class Groups:
         parts = self.survey.split(np.sort(numbers))
         some = [part for part in parts if part.flags().any()]
         work = partial(_apply_to_partition, function=function, reader=self.reader)
-        if not is_local(self.engine):
-            return self.engine.map(work, some, progress)
-        told = accumulate_progress(progress, len(numbers))
-        return self.engine.map(partial(work, told=told), some)
+        return map_rows(self.engine, work, some, progress, len(numbers))
 
     def sample(
         self, numbers: IntArray, seed: int, n_groups: int, n_rows: int

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
@@ -15,23 +16,15 @@ import numpy.typing as npt
 
 from variegate._progress import StageProgress, ignore
 from variegate._typing import BoolArray, IntArray
+from variegate.application.refusal import Setting
 from variegate.files.run_store import RunStore, arrays_from_bytes, arrays_to_bytes
-from variegate.partitions import Engine, UnreadablePartitionError
+from variegate.partitions import Engine
 from variegate.partitions.engine import is_local
 from variegate.report.wording import count
-from variegate.tables import shuffle
 from variegate.tables.columns import is_vector
-from variegate.tables.errors import TableError
-from variegate.tables.reading import TableFile
-from variegate.tables.rows import (
-    FileRows,
-    GroupIndex,
-    MemoryRows,
-    RowReader,
-    Rows,
-    accumulate_progress,
-)
-from variegate.tables.table import FolderTable, MemoryTable, Table
+from variegate.tables.errors import UNREADABLE, TableError, TableFileError
+from variegate.tables.rows import FileRows, GroupIndex, MemoryRows, RowReader, Rows
+from variegate.tables.shuffle import Deal, run_bounds, shuffle
 
 #: The most rows of a partition, pairs of rows of one group, and numbers of features;
 #: and the most partitions, for which the others make room.
@@ -61,8 +54,8 @@ class Scanned(NamedTuple):
 
     n_rows: int
     hashes: npt.NDArray[np.uint64]
-    sizes: npt.NDArray[np.int32]
-    n_chosen: npt.NDArray[np.int32] | None
+    sizes: IntArray
+    n_chosen: IntArray | None
     is_in_order: bool
     problems: tuple[TableError, ...]
 
@@ -73,36 +66,36 @@ def scan_groups(
     labels: BoolArray | None = None,
     also: Sequence[str] = (),
     told: Callable[[int], object] = ignore,
-) -> Scanned | UnreadablePartitionError:
+) -> Scanned | Exception:
     """Count the groups of some rows, or return why they cannot be read.
 
     Columns are read ``also`` to find damage; ``told`` is called with numbers of rows.
     """
-    columns, index = reader.columns, GroupIndex()
-    label = columns.label if labels is None else None
+    group, index = reader.columns.group, GroupIndex()
+    label = reader.columns.label if labels is None else None
     problems: dict[str, TableError] = {}
-    sizes = chosen = np.zeros(0, dtype=np.int64)
+    sizes = n_chosen = np.zeros(0, dtype=np.int64)
     n_rows = n_runs = 0
     last = -1
     try:
-        for batch in reader.batches([rows], columns.group, label, *also):
+        for batch in reader.batches([rows], group, label, *also):
             n_rows += len(batch)
             told(len(batch))
+            numbers, flags = np.zeros(len(batch), dtype=np.int64), None
             try:
-                numbers = index.numbers(batch, columns.group)
-                sizes = _add_counts(sizes, numbers, len(index))
+                numbers = index.numbers(batch, group)
             except TableError as error:
                 problems.setdefault("group", error)
-                numbers = np.zeros(len(batch), dtype=np.int64)
-            n_runs += int((np.diff(numbers, prepend=last) != 0).sum())
-            last = int(numbers[-1])
             try:
                 flags = batch.flags(label, labels)
-                if flags is not None:
-                    chosen = _add_counts(chosen, numbers[flags], len(index))
             except TableError as error:
                 problems.setdefault("label", error)
-    except UnreadablePartitionError as error:
+            sizes = _add_counts(sizes, numbers, len(index))
+            if flags is not None:
+                n_chosen = _add_counts(n_chosen, numbers[flags], len(index))
+            n_runs += int((np.diff(numbers, prepend=last) != 0).sum())
+            last = int(numbers[-1])
+    except UNREADABLE as error:
         return error
     hashes = np.array([hash_of(name) for name in index.names], dtype=np.uint64)
     if len(np.unique(hashes)) < len(hashes):
@@ -113,8 +106,8 @@ def scan_groups(
     return Scanned(
         n_rows,
         hashes,
-        sizes.astype(np.int32),
-        chosen.astype(np.int32) if has_labels else None,
+        sizes,
+        n_chosen if has_labels else None,
         n_runs == len(index),
         tuple(problems.values()),
     )
@@ -127,7 +120,8 @@ def _add_counts(counts: IntArray, numbers: IntArray, n_groups: int) -> IntArray:
     return total
 
 
-class Counts(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Counts:
     """Counts of all rows of a table: by file, and by group of each file."""
 
     #: Places of the files that can be read.
@@ -136,20 +130,28 @@ class Counts(NamedTuple):
     n_groups: IntArray
     is_in_order: BoolArray
     hashes: npt.NDArray[np.uint64]
-    sizes: IntArray
-    n_chosen: IntArray | None
+    file_sizes: IntArray
+    file_chosen: IntArray | None = None
 
     @classmethod
     def of(
         cls,
-        scanned: Sequence[Scanned | UnreadablePartitionError],
-        skip_unreadable: bool,
+        scanned: Sequence[Scanned | Exception],
+        rows: Sequence[Rows],
+        skip_unreadable: bool | None = None,
     ) -> Counts:
-        """Join the counts of files, or raise their problems."""
+        """Join the counts of files, or raise their problems.
+
+        ``skip_unreadable`` is None where files cannot be left out.
+        """
         found = [one for one in scanned if isinstance(one, Scanned)]
-        unread = [one for one in scanned if not isinstance(one, Scanned)]
+        unread = {
+            source.path: one
+            for source, one in zip(rows, scanned, strict=True)
+            if not isinstance(one, Scanned)
+        }
         if unread and not (skip_unreadable and found):
-            raise _combine_read_errors(unread, bool(found))
+            raise _join_read_errors(unread, skip_unreadable is False and bool(found))
         problems = [problem for one in found for problem in one.problems]
         if problems:
             raise problems[0] if len(problems) == 1 else TableError.of(problems)
@@ -166,29 +168,70 @@ class Counts(NamedTuple):
 
     def to_bytes(self) -> bytes:
         """Return the counts, for a run store."""
-        found = self._asdict().items()
-        return arrays_to_bytes(**{n: value for n, value in found if value is not None})
+        names = [one.name for one in fields(self)]
+        found = {name: getattr(self, name) for name in names}
+        return arrays_to_bytes(**{n: v for n, v in found.items() if v is not None})
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Counts:
         """Return the counts of :meth:`to_bytes`."""
-        return cls(**{"n_chosen": None} | arrays_from_bytes(content))
+        return cls(**arrays_from_bytes(content))
+
+    @cached_property
+    def numbers(self) -> IntArray:
+        """The number in the table of each group of each file, by its first rows."""
+        _, firsts, found = np.unique(
+            self.hashes, return_index=True, return_inverse=True
+        )
+        return np.asarray(np.argsort(np.argsort(firsts))[found])
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """The rows of every group."""
+        return self._sum_over_files(self.file_sizes)
+
+    @property
+    def n_chosen(self) -> IntArray | None:
+        """The rows of every group that are labelled 1; None without labels."""
+        known = self.file_chosen
+        return None if known is None else self._sum_over_files(known)
+
+    def _sum_over_files(self, counts: IntArray) -> IntArray:
+        sums = np.zeros(int(self.numbers.max(initial=-1)) + 1, dtype=np.int64)
+        np.add.at(sums, self.numbers, counts)
+        return sums
+
+    @property
+    def first_groups(self) -> IntArray:
+        """The place of the first group of each file, and the number of all places."""
+        return np.append(0, np.cumsum(self.n_groups))
+
+    @property
+    def is_consecutive(self) -> bool:
+        """Whether the rows of every group stand one after another, in all files."""
+        return bool(self.is_in_order.all() and (np.diff(self.numbers) >= 0).all())
+
+    def deals(self, rows: Sequence[Rows]) -> list[Deal]:
+        """Return the rows of every file, and the numbers of its groups."""
+        numbers = np.split(self.numbers, self.first_groups[1:-1])
+        first_rows = (np.cumsum(self.n_rows) - self.n_rows).tolist()
+        return list(map(Deal, rows, first_rows, numbers))
 
 
-def _combine_read_errors(
-    unread: Sequence[UnreadablePartitionError], is_any: bool
-) -> UnreadablePartitionError:
+def _join_read_errors(unread: Mapping[str, Exception], is_any: bool) -> Exception:
     """Return one error that names the first unreadable files."""
-    first, *rest = unread
-    problem = first.problem
+    (_, first), *rest = unread.items()
+    problem: list[str | Setting] = [str(first)]
     if rest:
-        names = ", ".join(error.path for error in rest[: _NAMED - 1])
+        names = ", ".join(path for path, _ in rest[: _NAMED - 1])
         more = len(rest) - _NAMED + 1
-        problem += f"; {count(len(rest), 'other file')} cannot be read either: {names}"
-        problem += f" and {more} more" if more > 0 else ""
+        problem += [
+            f"; {count(len(rest), 'other file')} cannot be read either: {names}",
+            f" and {more} more" if more > 0 else "",
+        ]
     if is_any:
-        problem += ". With skip_unreadable such files are left out"
-    return UnreadablePartitionError(first.path, problem)
+        problem += [". With ", Setting("skip_unreadable"), " such files are left out"]
+    return TableFileError(*problem)
 
 
 # Partitions ---------------------------------------------------------------------------
@@ -243,140 +286,89 @@ class GroupPartition:
         return replace(self, wanted=bits, first_example=first_example)
 
 
-class TableCut:
-    """Cuts a table into partitions of consecutive groups.
+def cut_partitions(
+    rows: Sequence[MemoryRows | FileRows],
+    reader: RowReader,
+    counts: Counts,
+    bounds: IntArray,
+    *,
+    engine: Engine,
+    memory: int,
+    progress: StageProgress,
+    store: RunStore | None,
+) -> tuple[tuple[GroupPartition, ...], Any]:
+    """Cut rows into partitions that begin with the groups ``bounds``.
 
-    ``names`` are the columns that are read; ``rows`` are those that were counted.
+    Files whose groups are scattered are shuffled.  Return the partitions, and an
+    object that keeps the shuffled files.
     """
-
-    def __init__(
-        self,
-        table: Table,
-        reader: RowReader,
-        names: Sequence[str],
-        counts: Counts,
-        rows: Sequence[Rows],
-    ) -> None:
-        self._table, self._reader, self._names = table, reader, names
-        self._counts, self._rows = counts, rows
-        self._first_rows = np.append(0, np.cumsum(counts.n_rows)).tolist()
-        self._first_groups = np.append(0, np.cumsum(counts.n_groups)).tolist()
-        # Groups of several files are one group, numbered by its first rows.
-        _, firsts, found = np.unique(
-            counts.hashes, return_index=True, return_inverse=True
+    ends, kept = np.append(0, np.cumsum(counts.sizes))[bounds], None
+    ranges = list(pairwise(ends.tolist()))
+    parts: list[tuple[Rows, ...]]
+    if counts.is_consecutive and all(one.is_seekable for one in rows):
+        parts = [_rows_between(rows, counts.n_rows, *one) for one in ranges]
+    elif isinstance(rows[0], MemoryRows):
+        order, table = _order_by_group(rows[0], reader), rows[0].table
+        parts = [(MemoryRows(table, a, b, order[a:b]),) for a, b in ranges]
+    else:
+        kept, parts = shuffle(
+            counts.deals(rows), bounds, reader, engine=engine,
+            folder=_shuffle_folder(rows[0].path, engine, store), memory=memory,
+            progress=progress, total=int(ends[-1]),
+        )  # fmt: skip
+    found = [
+        GroupPartition(here, end_row - row, end - first, row, first)
+        for here, (row, end_row), (first, end) in zip(
+            parts, ranges, pairwise(bounds.tolist()), strict=True
         )
-        self._numbers = np.argsort(np.argsort(firsts))[found]
-        self.sizes = self.sum_over_files(counts.sizes)
-        self.is_in_order = bool(counts.is_in_order.all())
-        self.is_in_order &= bool((np.diff(self._numbers) >= 0).all())
-        self.bounds = partition_bounds(self.sizes, self._width())
+    ]
+    return tuple(found), kept
 
-    def sum_over_files(self, counts: IntArray) -> IntArray:
-        """Return counts by group from counts by group of each file."""
-        sums = np.zeros(int(self._numbers.max(initial=-1)) + 1, dtype=np.int64)
-        np.add.at(sums, self._numbers, counts)
-        return sums
 
-    def _width(self) -> int:
-        """Return the number of numbers in the features of the first row."""
-        features = self._reader.columns.features()
-        first = next(self._reader.batches(self._rows, *features), None)
-        width = 0
-        for name in features if first is not None else ():
-            assert first is not None
-            cells = first[name]
-            is_list = is_vector(cells.column.type) and cells.column[0].is_valid
-            width += len(cells.column[0]) if is_list else 1
-        return max(width, 1)
+def _rows_between(
+    rows: Sequence[MemoryRows | FileRows], n_rows: IntArray, first: int, end: int
+) -> tuple[Rows, ...]:
+    """Return the rows from ``first`` to ``end`` of sources that follow each other."""
+    starts = np.cumsum(n_rows) - n_rows
+    lows = np.maximum(first - starts, 0).tolist()
+    highs = np.minimum(end - starts, n_rows).tolist()
+    return tuple(
+        one.part(low, high)
+        for one, low, high in zip(rows, lows, highs, strict=True)
+        if low < high
+    )
 
-    def cut_at_files(self) -> bool:
-        """Cut also where files begin; return whether no group lies in two files."""
-        if not self.is_in_order or self._first_groups[-1] != len(self.sizes):
-            return False
-        self.bounds = np.union1d(self.bounds, self._first_groups)
-        return True
 
-    def partitions(
-        self,
-        engine: Engine,
-        memory: int,
-        progress: StageProgress,
-        store: RunStore | None,
-    ) -> tuple[tuple[GroupPartition, ...], Any]:
-        """Return the partitions, and an object that keeps what was shuffled for them.
+def _order_by_group(rows: MemoryRows, reader: RowReader) -> IntArray:
+    """Return the numbers of rows, those of a group one after another."""
+    index, group = GroupIndex(), reader.columns.group
+    batches = reader.batches([rows], group)
+    numbers = np.concatenate([index.numbers(batch, group) for batch in batches])
+    return np.argsort(numbers, kind="stable")
 
-        Files whose groups are scattered are shuffled.
-        """
-        ends, shuffled = np.append(0, np.cumsum(self.sizes)), None
-        ranges = list(pairwise(ends[self.bounds].tolist()))
-        if isinstance(self._table, MemoryTable):
-            rows = self._memory_rows(self._table, ranges)
-        elif self.is_in_order and (
-            isinstance(self._table, FolderTable)
-            or (isinstance(self._table, TableFile) and self._table.is_seekable)
-        ):
-            rows = [self._file_rows(first, end) for first, end in ranges]
-        else:
-            told: Callable[[int], object] = ignore
-            if is_local(engine):
-                told, progress = accumulate_progress(progress, int(ends[-1])), ignore
-            shuffled, rows = shuffle.shuffle(
-                self.deals(), self.bounds, self._reader, self._names, engine=engine,
-                folder=self._shuffle_folder(engine, store), memory=memory,
-                progress=progress, told=told,
-            )  # fmt: skip
-        found = [
-            GroupPartition(here, end_row - row, end - first, row, first)
-            for here, (row, end_row), (first, end) in zip(
-                rows, ranges, pairwise(self.bounds.tolist()), strict=True
-            )
-        ]
-        return tuple(found), shuffled
 
-    def _memory_rows(
-        self, table: MemoryTable, ranges: Sequence[tuple[int, int]]
-    ) -> list[tuple[Rows, ...]]:
-        if self.is_in_order:
-            return [(MemoryRows(table, first, end),) for first, end in ranges]
-        index, group = GroupIndex(), self._reader.columns.group
-        batches = self._reader.batches(self._rows, group)
-        numbers = np.concatenate([index.numbers(batch, group) for batch in batches])
-        order = np.argsort(numbers, kind="stable")
-        return [(MemoryRows(table, a, b, order[a:b]),) for a, b in ranges]
+def _shuffle_folder(file: str, engine: Engine, store: RunStore | None) -> Path | None:
+    """Return a folder beside that of a file; None where one process does the work."""
+    if is_local(engine):
+        return None
+    path = Path(file).parent
+    name = f".{path.name}.shuffled-{uuid.uuid4().hex[:8]}"
+    if store is not None and store.path is not None:
+        # A run that resumes uses the folder of the one that was killed.
+        name = store.remember("shuffled", name.encode).decode()
+    return path.with_name(name)
 
-    def _file_rows(self, first: int, end: int) -> tuple[Rows, ...]:
-        """Return the rows of a partition, which stand one after another."""
-        found = []
-        for rows, (start, stop) in zip(
-            self._rows, pairwise(self._first_rows), strict=True
-        ):
-            low, high = max(first, start), min(end, stop)
-            if low < high:
-                assert isinstance(rows, FileRows)
-                # All files were compared with the schema when they were scanned.
-                found.append(
-                    replace(rows, first=low - start, end=high - start, schema=None)
-                )
-        return tuple(found)
 
-    def deals(self) -> list[shuffle.Deal]:
-        """Return the rows of every file, and the numbers of its groups."""
-        return [
-            shuffle.Deal(rows, first_row, self._numbers[first:end])
-            for rows, first_row, (first, end) in zip(
-                self._rows, self._first_rows, pairwise(self._first_groups), strict=False
-            )
-        ]
-
-    def _shuffle_folder(self, engine: Engine, store: RunStore | None) -> Path | None:
-        if is_local(engine):
-            return None
-        path = Path(self._rows[0].path).parent
-        name = f".{path.name}.shuffled-{uuid.uuid4().hex[:8]}"
-        if store is not None and store.path is not None:
-            # A run that resumes uses the folder of the one that was killed.
-            name = store.remember("shuffled", name.encode).decode()
-        return path.with_name(name)
+def row_width(rows: Sequence[Rows], reader: RowReader) -> int:
+    """Return the number of numbers in the features of the first row."""
+    features = reader.columns.features()
+    first = next(reader.batches(rows, *features), None)
+    columns = [] if first is None else [first[name].column for name in features]
+    widths = [
+        len(column[0]) if is_vector(column.type) and column[0].is_valid else 1
+        for column in columns
+    ]
+    return max(sum(widths), 1)
 
 
 def partition_bounds(sizes: IntArray, width: int) -> IntArray:
@@ -389,4 +381,4 @@ def partition_bounds(sizes: IntArray, width: int) -> IntArray:
     n_rows = min(_ROWS, max(_NUMBERS // width, 1))
     weights = np.maximum(sizes / n_rows, sizes * sizes / _PAIRS)
     most = max(1.0, float(weights.sum()) / _PARTITIONS)
-    return np.array(shuffle.run_bounds(weights, most))
+    return np.array(run_bounds(weights, most))

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ from variegate.tables.survey import (
     survey_table,
     usable_groups,
 )
-from variegate.tables.table import Table, rows_of
+from variegate.tables.table import Table, first_cells, rows_of
 
 #: Cells that tell whether a column of text is one of numbers with some mistakes.
 _TRIED = 200
@@ -120,13 +121,13 @@ class Inspection:
         self._mended = replace(self._mended, **roles)
 
     @contextmanager
-    def _note_refusals(self, **remedy: Any) -> Iterator[None]:
+    def _note_refusals(self) -> Iterator[None]:
         """Record a refusal that the block raises, and go on with its remedy."""
         try:
             yield
         except TableError as error:
             for problem in error.problems:
-                self._note(problem, remedy or None)
+                self._note(problem)
 
     # Names ------------------------------------------------------------------------
 
@@ -146,11 +147,13 @@ class Inspection:
             self._note(
                 missing_label_error(), {"label": flags[0]} if len(flags) == 1 else {}
             )
-        if not self._given.quality and self.table.is_untyped:
-            numbers = tuple(self._guess_columns("numbers"))
-            with self._note_refusals(**({"quality": numbers} if numbers else {})):
-                nothing = replace(self._mended, **_NOTHING)
-                nothing.resolve(self.table.schema, is_untyped=True)
+        if not self._given.quality:
+            unnamed = replace(self._mended, quality=(), similarity=())
+            try:
+                unnamed.resolve(self.table.schema)
+            except TableError as error:
+                numbers = tuple(self._guess_columns("numbers"))
+                self._note(error, {"quality": numbers} if numbers else {})
 
     def _note_name(self, error: TableError, remedy: Mapping[str, Any]) -> None:
         """Record an error about the name of a column."""
@@ -198,32 +201,22 @@ class Inspection:
         }
         found = []
         for name in self.table.schema.names:
-            cells = None if name in named else self._first_cells(name)
+            cells = None if name in named else first_cells(self.table, name)
             with suppress(TableError):
                 if cells is not None and getattr(cells, kind)() is not None:
                     found.append(name)
         return found
 
-    def _first_cells(self, name: str) -> Cells | None:
-        """Return the cells of a column in the first batch, None without rows."""
-        batches = (
-            batch for rows in rows_of(self.table) for batch in rows.batches([name])
-        )
-        return next((batch[name] for batch in batches), None)
-
     # Cells ------------------------------------------------------------------------
 
     def _check_cells(self) -> None:
         """Make the survey by the columns so far, and note its problems."""
-        is_unnamed = self.table.is_untyped and not self._mended.quality
-        columns = resolve_columns(
-            self.table,
-            self._mended,
-            _any_date,
-            needs_quality=not (self.of_model or is_unnamed),
-        )
+        resolve = partial(resolve_columns, self.table, self._mended, _any_date)
+        columns = resolve(needs_quality=False)
+        with suppress(TableError):
+            columns = columns if self.of_model else resolve()
         found: Survey | None = None
-        reader = RowReader(self.table.schema, columns, self.table.is_untyped)
+        reader = RowReader(self.table.schema, columns)
         parts = [rows_of(self.table)]
         with self._note_refusals():
             found = survey_table(self.table, columns, self.labels, **self._how)
@@ -245,7 +238,7 @@ class Inspection:
 
     def _suggest_role(self, name: str) -> dict[str, Any]:
         """Return the roles by which a column that holds no numbers can be read."""
-        cells = self._first_cells(name) if name in self.table.schema.names else None
+        cells = first_cells(self.table, name)
         if cells is None or name in self._mended.categorical:
             return {}
         if _holds_dates(cells):

@@ -85,8 +85,6 @@ class TableFile:
     path : Path
     format : {"parquet", "csv", "jsonl", "arrow"}
     schema : pyarrow.Schema
-    is_untyped : bool
-        True for CSV, where every column is text.
     n_rows : int or None
         Where the file says it.
 
@@ -101,7 +99,6 @@ class TableFile:
         self.format = format_of(self.path)
         self.separator = separator
         self._check_separator()
-        self.is_untyped = self.format == "csv"
         self.n_rows: int | None = None
         self._has_rows = False  # of CSV, where the other reader wants at least one
         self._check_exists()
@@ -115,7 +112,7 @@ class TableFile:
             )
         if not names:
             raise TableFileError(f"{self.path} has no columns")
-        if self.is_untyped and separator is None and len(names) == 1:
+        if self.format == "csv" and separator is None and len(names) == 1:
             refuse_other_separator(self.path, names[0])
 
     def __repr__(self) -> str:

@@ -8,9 +8,9 @@ their columns, and is sent with them to the workers of an engine.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -18,17 +18,19 @@ import pyarrow.compute as pc
 
 from variegate._progress import StageProgress
 from variegate._typing import IntArray
-from variegate.partitions import Partition, PartitionError, UnreadablePartitionError
+from variegate.partitions import Engine, Partition
+from variegate.partitions.engine import is_local
 from variegate.tables.batches import with_row_offsets
 from variegate.tables.cells import Batch
 from variegate.tables.columns import Columns
 from variegate.tables.derived import Derivation
-from variegate.tables.errors import TableError, TableFileError
+from variegate.tables.errors import TableError
 from variegate.tables.reading import TableFile
 
 if TYPE_CHECKING:
     from variegate.tables.table import MemoryTable
 
+R = TypeVar("R")
 
 #: Types that Arrow puts in no order, and those that hold the same.
 _STORED = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
@@ -60,24 +62,30 @@ class MemoryRows:
     end: int
     numbers: IntArray | None = None
 
+    is_seekable = True
+
     @property
     def path(self) -> str:
         """The name of the table."""
         return self.table.name
 
+    def part(self, first: int, end: int) -> MemoryRows:
+        """Return some of these rows."""
+        return replace(self, first=self.first + first, end=self.first + end)
+
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
         """Yield some columns of the rows."""
-        table, is_untyped = self.table.table.select(list(names)), self.table.is_untyped
+        table = self.table.table.select(list(names))
         if self.numbers is None:
             table = table.slice(self.first, self.end - self.first)
             for first, rows in with_row_offsets(table.to_batches(), self.first):
                 if rows.num_rows:
-                    yield Batch(rows, first, is_untyped)
+                    yield Batch(rows, first)
             return
         table = table.cast(sortable_schema(table.schema)).take(pa.array(self.numbers))
         for first, rows in with_row_offsets(table.to_batches()):
             here = self.numbers[first : first + rows.num_rows]
-            yield Batch(rows, 0, is_untyped, here)
+            yield Batch(rows, numbers=here)
 
     def check_unchanged(self) -> None:
         """Do nothing: a table in memory is not written to."""
@@ -102,26 +110,44 @@ class FileRows:
         """The path of the file."""
         return self.file.path
 
+    @property
+    def is_seekable(self) -> bool:
+        """Whether rows in the middle are found without reading those before."""
+        return self.table is None or self.table.is_seekable
+
+    def part(self, first: int, end: int) -> FileRows:
+        """Return some of these rows, of a file that was compared with the schema."""
+        first, end = self.first + first, self.first + end
+        return replace(self, first=first, end=end, schema=None)
+
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
         """Yield some columns of the rows, numbered as in the file."""
         table, path = self.table, ""
         if table is None:
             table, path = open_file(self.file, self.schema), self.path
-        found = table.row_range(names, self.first, self.end)
-        while True:
-            try:  # errors of the caller are not errors of the file
-                first, rows = next(found)
-            except StopIteration:
-                return
-            except TableFileError as error:
-                if self.table is not None:
-                    raise
-                raise unreadable_error(self.file, error) from error
-            yield Batch(rows, first, table.is_untyped, path=path)
+        for first, rows in table.row_range(names, self.first, self.end):
+            yield Batch(rows, first, path=path)
 
     def check_unchanged(self) -> None:
         """Refuse a file that has changed since it was listed."""
         self.file.check_unchanged()
+
+
+def map_rows(
+    engine: Engine,
+    function: Callable[..., R],
+    items: Sequence[Any],
+    progress: StageProgress,
+    total: int = 0,
+) -> Iterator[R]:
+    """Map a function whose argument ``told`` is called with numbers of rows or groups.
+
+    ``progress`` gets their sum, or the number of items if other processes do the work.
+    """
+    if not is_local(engine):
+        return engine.map(function, items, progress)
+    told = accumulate_progress(progress, total)
+    return engine.map(partial(function, told=told), items)
 
 
 def accumulate_progress(
@@ -148,7 +174,6 @@ class RowReader:
 
     schema: pa.Schema
     columns: Columns
-    is_untyped: bool = False
 
     @cached_property
     def derivation(self) -> Derivation:
@@ -225,31 +250,17 @@ def check_sortable(schema: pa.Schema) -> None:
 def open_file(partition: Partition, schema: pa.Schema | None = None) -> TableFile:
     """Open the file of a partition, which must be as it was listed.
 
-    Raises a ``PartitionError`` if it has changed, cannot be read, or has other columns
-    than ``schema``, if one is given.
+    Its columns must be those of ``schema``, if one is given.
     """
     partition.check_unchanged()
-    try:
-        table = TableFile(partition.path)
-    except TableFileError as error:
-        raise unreadable_error(partition, error) from error
+    table = TableFile(partition.path)
     difference = "" if schema is None else _schema_difference(table.schema, schema)
     if difference:
-        raise PartitionError(
-            partition.path,
-            f"{difference}: all files of a folder must have the same columns",
+        raise TableError(
+            f"{partition.path} {difference}: all files of a folder must have the same "
+            "columns"
         )
     return table
-
-
-def unreadable_error(
-    partition: Partition, error: TableFileError
-) -> UnreadablePartitionError:
-    """Return the error of a damaged file, with the message of its reader."""
-    said = str(error)
-    for known in (f"{partition.path}: ", f"{partition.path} "):
-        said = said.removeprefix(known)
-    return UnreadablePartitionError(partition.path, f"cannot be read: {said}")
 
 
 def _schema_difference(found: pa.Schema, expected: pa.Schema) -> str:

@@ -33,7 +33,13 @@ from variegate.partitions import Engine
 from variegate.tables.batches import data_bytes
 from variegate.tables.cells import Batch
 from variegate.tables.errors import TableError
-from variegate.tables.rows import GroupIndex, RowReader, Rows, sortable_schema
+from variegate.tables.rows import (
+    GroupIndex,
+    RowReader,
+    Rows,
+    map_rows,
+    sortable_schema,
+)
 from variegate.tables.writing import table_writer
 
 #: A slice: its bucket, the number of its rows, and of its batch in the file.
@@ -235,14 +241,13 @@ class BucketRows:
     path: str
     pieces: tuple[BucketSlices, ...] = field(compare=False, repr=False)
     number: int
-    is_untyped: bool
 
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
         """Yield some columns of the rows as one batch."""
         rows = read_bucket(self.pieces, names)
         if rows is not None:
             numbers = rows.column(1).to_numpy()
-            yield Batch(rows.select(list(names)), 0, self.is_untyped, numbers)
+            yield Batch(rows.select(list(names)), numbers=numbers)
 
     def check_unchanged(self) -> None:
         """Do nothing: the file was checked when its rows were dealt out."""
@@ -286,43 +291,39 @@ def shuffle(
     deals: Sequence[Deal],
     bounds: IntArray,
     reader: RowReader,
-    names: Sequence[str],
     *,
     engine: Engine,
     folder: Path | None,
     memory: int,
-    progress: StageProgress = ignore,
-    told: Callable[[int], object] = ignore,
+    progress: StageProgress,
+    total: int,
 ) -> tuple[ShuffledTable, list[tuple[Rows, ...]]]:
-    """Shuffle some columns of a table; return the rows of every partition.
+    """Shuffle the columns of a reader; return the rows of every partition.
 
     These begin with the groups ``bounds``.  ``folder`` is one that all workers see;
-    None stands for one of this process.  ``progress`` counts files, ``told`` is called
-    with the rows of every batch.
+    None stands for one of this process.  ``total`` is the number of rows.
     """
     place = Path(tempfile.mkdtemp(prefix="variegate-")) if folder is None else folder
     if folder is not None:
         _remove_folder(folder)
         folder.mkdir(exist_ok=True)
-    schema = pa.schema([reader.schema.field(name) for name in names])
     # Rows are held twice while they are put in order.
-    work = partial(
-        deal_out, reader=reader, schema=schema, bounds=bounds, folder=place,
-        memory=max(memory // 4, 1), told=told,
-    )  # fmt: skip
+    memory = max(memory // 4, 1)
+    work = partial(deal_out, reader=reader, bounds=bounds, folder=place, memory=memory)
     full = (
         f"there is no room for temporary files in {place.parent}: set TMPDIR to a "
         "folder on another disk, or allow more memory"
     )
     try:
         with explain_full_disk(full):
-            dealt = list(engine.map(work, list(enumerate(deals)), progress))
+            items = list(enumerate(deals))
+            dealt = list(map_rows(engine, work, items, progress, total))
     except BaseException:
         _remove_folder(place)
         raise
     shuffled = ShuffledTable(place, dealt, folder is None)
     rows: list[tuple[Rows, ...]] = [
-        (BucketRows(deals[0].rows.path, shuffled.bucket(k), k, reader.is_untyped),)
+        (BucketRows(deals[0].rows.path, shuffled.bucket(k), k),)
         for k in range(len(bounds) - 1)
     ]
     return shuffled, rows
@@ -331,18 +332,18 @@ def shuffle(
 def deal_out(
     item: tuple[int, Deal],
     reader: RowReader,
-    schema: pa.Schema,
     bounds: IntArray,
     folder: Path,
     memory: int,
     told: Callable[[int], object] = ignore,
 ) -> BucketSlices:
-    """Deal out the columns ``schema`` of a file, with its number, to buckets."""
+    """Deal out the rows of a file, with its number, to buckets."""
     number, deal = item
-    index, group, stored = GroupIndex(), reader.columns.group, sortable_schema(schema)
+    index, group = GroupIndex(), reader.columns.group
+    stored = sortable_schema(reader.schema)
 
     def batches() -> Iterator[tuple[pa.RecordBatch, IntArray]]:
-        for batch in deal.rows.batches(schema.names):
+        for batch in deal.rows.batches(stored.names):
             numbers = deal.numbers[index.numbers(batch, group)]
             yield batch.rows.cast(stored), numbers
             told(len(batch))

@@ -36,8 +36,21 @@ from variegate.tables.columns import Columns, missing_label_error
 from variegate.tables.derived import Derivation, derive, newest_date
 from variegate.tables.encoding import ColumnStatistics, Encoding
 from variegate.tables.errors import TableError
-from variegate.tables.partitioning import Counts, GroupPartition, TableCut, scan_groups
-from variegate.tables.rows import GroupIndex, RowReader, Rows, accumulate_progress
+from variegate.tables.partitioning import (
+    Counts,
+    GroupPartition,
+    cut_partitions,
+    partition_bounds,
+    row_width,
+    scan_groups,
+)
+from variegate.tables.rows import (
+    GroupIndex,
+    RowReader,
+    Rows,
+    accumulate_progress,
+    map_rows,
+)
 from variegate.tables.table import (
     FolderTable,
     MemoryTable,
@@ -131,7 +144,7 @@ def survey_table(
         Derivation(table.schema, columns).source_columns(used) or table.schema.names[:1]
     )
     schema = pa.schema([table.schema.field(name) for name in names])
-    reader = RowReader(schema, columns, table.is_untyped)
+    reader = RowReader(schema, columns)
     every, n_rows = rows_of(table), None
     key = uuid.uuid4().hex
     if not isinstance(table, MemoryTable):
@@ -141,7 +154,7 @@ def survey_table(
             "workers of other processes cannot read a table in memory: write it to a "
             "file or a folder, and name that"
         )
-    reading = partial(progress, "reading")
+    reading, shuffling = partial(progress, "reading"), partial(progress, "shuffling")
     if is_local(engine) and not skip_unreadable and not by_file:
         table, n_rows = hold_in_memory(
             table, every, names, memory, accumulate_progress(reading)
@@ -153,22 +166,19 @@ def survey_table(
             "make them a column of its files"
         )
     engine = Serial() if engine is None else engine
-    also = used if skip_unreadable else []
-    rows = rows_of(table)
+    rows, also = rows_of(table), used if skip_unreadable else []
 
-    def compute() -> Counts:
+    def count_groups() -> Counts:
         work = partial(scan_groups, reader=reader, labels=labels, also=also)
-        if is_local(engine):
-            found = engine.map(partial(work, told=accumulate_progress(reading)), rows)
-        else:
-            found = engine.map(work, rows, reading)
-        return Counts.of(list(found), skip_unreadable)
+        found = list(map_rows(engine, work, rows, reading))
+        return Counts.of(found, rows, skip_unreadable)
 
     if store is None or store.path is None:
-        counts = compute()
+        counts = count_groups()
     else:
         step = f"scan of {key}, columns read: {also}"
-        counts = Counts.from_bytes(store.remember(step, lambda: compute().to_bytes()))
+        made = store.remember(step, lambda: count_groups().to_bytes())
+        counts = Counts.from_bytes(made)
     n_counted = int(counts.n_rows.sum())
     if n_counted == 0:
         raise TableError(f"{table.name} has no rows")
@@ -177,15 +187,20 @@ def survey_table(
     readable = [rows[k] for k in counts.readable]
     if n_rows is None:  # of the files that were counted
         every, n_rows = tuple(readable), counts.n_rows.tolist()
-    cut = TableCut(table, reader, names, counts, readable)
-    is_by_file = by_file and cut.cut_at_files()
-    partitions, shuffled = cut.partitions(
-        engine, memory, partial(progress, "shuffling"), store
-    )
+    bounds = partition_bounds(counts.sizes, row_width(readable, reader))
+    # Every group lies in one file.
+    is_by_file = by_file and counts.is_consecutive
+    is_by_file &= len(counts.hashes) == len(counts.sizes)
+    if is_by_file:
+        bounds = np.union1d(bounds, counts.first_groups)
+    partitions, shuffled = cut_partitions(
+        readable, reader, counts, bounds,
+        engine=engine, memory=memory, progress=shuffling, store=store,
+    )  # fmt: skip
     return Survey(
         reader,
-        cut.sizes,
-        None if counts.n_chosen is None else cut.sum_over_files(counts.n_chosen),
+        counts.sizes,
+        counts.n_chosen,
         partitions,
         key,
         tuple(zip(every, accumulate(n_rows, initial=0), strict=False)),
@@ -211,11 +226,8 @@ def resolve_columns(
     """
     newest = newest or partial(newest_date, rows_of(table))
     columns = derive(table.schema, columns, newest)
-    return columns.resolve(
-        Derivation(table.schema, columns).schema,
-        is_untyped=table.is_untyped,
-        needs_quality=needs_quality,
-    )
+    schema = Derivation(table.schema, columns).schema
+    return columns.resolve(schema, needs_quality=needs_quality)
 
 
 def learn_encoding(

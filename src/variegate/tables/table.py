@@ -8,8 +8,9 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from variegate.partitions import Partition, PartitionError
+from variegate.partitions import Partition
 from variegate.tables.batches import data_bytes
+from variegate.tables.cells import Cells
 from variegate.tables.errors import TableError, TableFileError, repeated_names
 from variegate.tables.reading import FORMATS, TableFile
 from variegate.tables.rows import FileRows, MemoryRows, Rows, open_file
@@ -22,9 +23,6 @@ class Table(Protocol):
     """Columns with names, read in batches, as often as needed."""
 
     schema: pa.Schema
-
-    #: Whether columns have no types, so that numbers are written as text.
-    is_untyped: bool
 
     @property
     def name(self) -> str:
@@ -39,10 +37,8 @@ class Table(Protocol):
 class MemoryTable:
     """A table in memory."""
 
-    def __init__(
-        self, table: pa.Table, name: str = "the table", is_untyped: bool = False
-    ) -> None:
-        self.table, self.name, self.is_untyped = table, name, is_untyped
+    def __init__(self, table: pa.Table, name: str = "the table") -> None:
+        self.table, self.name = table, name
         self.schema = table.schema
         twice = repeated_names(self.schema.names)
         if twice:
@@ -82,8 +78,6 @@ class FolderTable:
         If there is no such folder, no file in it, or one that is not a table.
     """
 
-    is_untyped = False
-
     def __init__(self, path: str | Path, *, skip_unreadable: bool = False) -> None:
         self.name = str(path)
         self.path = Path(path).absolute()
@@ -107,11 +101,6 @@ class FolderTable:
                     break
         raise problems[0]
 
-    def check(self) -> None:
-        """Open every file, and refuse one that has other columns."""
-        for _ in self.files():
-            pass
-
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Yield some columns, or all, of one file after another, in batches."""
         names = self.schema.names if columns is None else list(columns)
@@ -127,12 +116,8 @@ class FolderTable:
                 yield batch
 
     def files(self) -> Iterator[TableFile]:
-        """Yield the files, each a table by itself."""
-        for partition in self.partitions:
-            try:
-                yield open_file(partition, self.schema)
-            except PartitionError as error:
-                raise TableFileError(str(error)) from error
+        """Yield the files, each a table by itself with the columns of the first."""
+        return (open_file(partition, self.schema) for partition in self.partitions)
 
 
 def list_files(folder: Path) -> tuple[Partition, ...]:
@@ -161,14 +146,7 @@ def list_files(folder: Path) -> tuple[Partition, ...]:
             f"there are no Parquet or Arrow files in {folder}; folders inside it are "
             "not looked into"
         )
-    return tuple(map(_list_file, files))
-
-
-def _list_file(path: Path) -> Partition:
-    try:
-        return Partition.from_path(path.absolute())
-    except PartitionError as error:
-        raise TableFileError(str(error)) from error
+    return tuple(Partition.from_path(path.absolute()) for path in files)
 
 
 def as_table(table: Any, skip_unreadable: bool = False) -> Table:
@@ -193,7 +171,16 @@ def rows_of(table: Table) -> tuple[Rows, ...]:
     if isinstance(table, FolderTable):
         return tuple(FileRows(one, schema=table.schema) for one in table.partitions)
     assert isinstance(table, TableFile)
-    return (FileRows(_list_file(table.path), table=table),)
+    return (FileRows(Partition.from_path(table.path.absolute()), table=table),)
+
+
+def first_cells(table: Table, name: str | None) -> Cells | None:
+    """Return the cells of a column in the first batch; None without it or rows."""
+    for rows in rows_of(table) if name in table.schema.names else ():
+        assert name is not None
+        for batch in rows.batches([name]):
+            return batch[name]
+    return None
 
 
 def hold_in_memory(
@@ -222,7 +209,7 @@ def hold_in_memory(
             pieces.append(batch.rows)
     schema = pa.schema([table.schema.field(name) for name in names])
     found = pa.Table.from_batches([piece.cast(schema) for piece in pieces], schema)
-    return MemoryTable(found, table.name, table.is_untyped), n_rows
+    return MemoryTable(found, table.name), n_rows
 
 
 def _arrow_of_frame(frame: Any) -> pa.Table:

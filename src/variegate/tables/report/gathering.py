@@ -13,9 +13,8 @@ from variegate import metrics
 from variegate._progress import Progress
 from variegate._typing import IntArray
 from variegate.application.table_defaults import UNTRAINED
-from variegate.tables.cells import check_numeric_relevance
 from variegate.tables.choosing import Chooser
-from variegate.tables.columns import check_column_exists, is_text, is_vector
+from variegate.tables.columns import check_column_exists, is_vector
 from variegate.tables.comparison import (
     learn_rivals,
     method_choosers,
@@ -91,8 +90,6 @@ def check_report_columns(
     for name in (relevance, *(show or ())):
         if name is not None:
             check_column_exists(name, schema.names)
-    if relevance is not None and not is_text(schema.field(relevance).type):
-        check_numeric_relevance(schema.field(relevance).type, relevance)
 
 
 def make_report(
