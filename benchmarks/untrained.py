@@ -124,7 +124,7 @@ def clusters_of(path, is_reduced):
     for record in lines_of(path):
         if record["language"] == "english":
             articles = [Document(article["text"]) for article in record["documents"]]
-            view = ClusterView.of(Cluster(articles, language="english"))
+            view = ClusterView.from_cluster(Cluster(articles, language="english"))
             groups.append([sentence.plain for sentence in view.candidate_sentences])
     texts = [text for group in groups for text in group]
     E, _ = vectors_of(texts, texts[:1], is_reduced)

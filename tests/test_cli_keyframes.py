@@ -535,7 +535,7 @@ def test_the_folder_is_checked_before_any_video_is_read(variegate, monkeypatch):
         raise AssertionError("a video was read")
 
     monkeypatch.setattr(KeyframePicker, "pick", never)
-    monkeypatch.setattr("variegate.video.reading._open", never)
+    monkeypatch.setattr("variegate.video.reading._open_capture", never)
     result = variegate("keyframes", "a.mp4", "one.avi", "-o", "text.mp4")
     assert fails(result, "cannot write into text.mp4/a: text.mp4 is a file")
 

@@ -100,7 +100,7 @@ def test_gains_for_their_cost():
 
 
 def test_words_and_pairs_are_summed():
-    view = ClusterView.of(STORM_CLUSTER)
+    view = ClusterView.from_cluster(STORM_CLUSTER)
     subsets = np.random.default_rng(0).random((6, len(view))) < 0.4
     votes = np.array([1, 2, 1, 1])
     state = WordAgreement(view.units()).growing(subsets[2:], votes)
@@ -161,20 +161,20 @@ def test_voters_where_everything_fits():
 
 
 def test_the_oracle_takes_what_people_wrote():
-    view = ClusterView.of(STORM_CLUSTER)
+    view = ClusterView.from_cluster(STORM_CLUSTER)
     chosen = [view.texts[i] for i in oracle_summary(view, Budget.parse("40w"))]
     # It says nearly all that the reference says, and any other sentence adds mostly
     # words that the reference does not have.
     assert chosen == [
         "Nine ferries were cancelled when a storm closed the harbour of Aarhus."
     ]
-    view = ClusterView.of(BAKERY_CLUSTER)
+    view = ClusterView.from_cluster(BAKERY_CLUSTER)
     chosen = [view.texts[i] for i in oracle_summary(view, Budget.parse("12w"))]
     assert chosen == ["The oldest bakery of Ribe opened again after two years."]
 
 
 def test_the_oracle_is_the_best_single_sentence():
-    view = ClusterView.of(STORM_CLUSTER)
+    view = ClusterView.from_cluster(STORM_CLUSTER)
     (best,) = oracle_summary(view, Budget.parse("1s"))
     rouge = Rouge(n=(1, 2), digits=None)
     scores = [rouge.score(t, list(STORM_CLUSTER.references)) for t in view.texts]
@@ -183,6 +183,8 @@ def test_the_oracle_is_the_best_single_sentence():
 
 
 def test_an_oracle_needs_references():
-    view = ClusterView.of(Cluster([Document("The ferry left the harbour.")], ["..."]))
+    view = ClusterView.from_cluster(
+        Cluster([Document("The ferry left the harbour.")], ["..."])
+    )
     with pytest.raises(ValueError, match="at least one reference summary with words"):
         oracle_summary(view, Budget.parse("5w"))

@@ -106,7 +106,7 @@ def test_lexrank_of_many_never_forms_the_graph(monkeypatch):
 
 
 def test_candidates_are_distinct_sentences_of_the_body():
-    view = ClusterView.of(STORM_CLUSTER)
+    view = ClusterView.from_cluster(STORM_CLUSTER)
     assert "A storm closed the harbour of Aarhus on Monday morning." in view.texts
     # The second document repeats it word for word: one candidate, no headline, no date.
     assert len(set(view.texts)) == len(view.texts) == 9
@@ -119,22 +119,25 @@ def test_candidates_are_distinct_sentences_of_the_body():
 
 
 def test_fragments_are_no_candidates_unless_all_are():
-    view = ClusterView.of(
+    view = ClusterView.from_cluster(
         Cluster([Document("Yes. The ferry left the harbour at noon.")])
     )
     assert view.texts == ["The ferry left the harbour at noon."]
-    assert ClusterView.of(Cluster([Document("Yes. No.")])).texts == ["Yes.", "No."]
+    assert ClusterView.from_cluster(Cluster([Document("Yes. No.")])).texts == [
+        "Yes.",
+        "No.",
+    ]
 
 
 def test_no_sentence_at_all():
     with pytest.raises(ValueError, match="storm-9: no sentence was found"):
-        ClusterView.of(Cluster([Document("... --- ...")], id="storm-9"))
+        ClusterView.from_cluster(Cluster([Document("... --- ...")], id="storm-9"))
 
 
 @pytest.mark.parametrize("features", FEATURE_SETS)
 @pytest.mark.parametrize("cluster", CLUSTERS, ids=lambda c: c.id)
 def test_features_are_z_scored(cluster, features):
-    Z, names = quality_features(ClusterView.of(cluster), features)
+    Z, names = quality_features(ClusterView.from_cluster(cluster), features)
     assert Z.shape[1] == len(names) == len(set(names))
     assert Z.mean(axis=0) == pytest.approx(np.zeros(len(names)), abs=1e-12)
     deviation = Z.std(axis=0)
@@ -142,7 +145,7 @@ def test_features_are_z_scored(cluster, features):
 
 
 def test_features_by_hand():
-    view = ClusterView.of(BAKERY_CLUSTER)
+    view = ClusterView.from_cluster(BAKERY_CLUSTER)
     Z, names = quality_features(view)
 
     def top(feature):
@@ -161,12 +164,14 @@ def test_features_by_hand():
 
 
 def test_one_sentence_has_features_of_zero():
-    view = ClusterView.of(Cluster([Document("The ferry left the harbour at noon.")]))
+    view = ClusterView.from_cluster(
+        Cluster([Document("The ferry left the harbour at noon.")])
+    )
     assert not view.quality("full").any()
 
 
 def test_vectors_of_ones_own():
-    view = ClusterView.of(STORM_CLUSTER)
+    view = ClusterView.from_cluster(STORM_CLUSTER)
     vectors = view.similarity(lambda texts: [[len(t), 0.0] for t in texts])
     assert vectors == pytest.approx(np.tile([1.0, 0.0], (len(view), 1)))
     with pytest.raises(ValueError, match="one vector for each of 9 sentences"):

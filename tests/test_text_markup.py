@@ -178,6 +178,6 @@ def test_notes_without_full_stops_are_still_candidates():
     document = markdown_document(
         "# Notes\n\n* rain in the north\n* trains were very late\n"
     )
-    view = ClusterView.of(Cluster([document]))
+    view = ClusterView.from_cluster(Cluster([document]))
     assert "rain in the north" in view.texts
     assert "trains were very late" in view.texts

@@ -13,7 +13,7 @@ from variegate.files.models import ModelFileError
 from variegate.files.schema import SchemaError
 from variegate.video import fisher
 from variegate.video.fisher import PATTERNS, FisherEncoder, fisher_gradients
-from variegate.video.picture import _patches, dense_sift
+from variegate.video.picture import _patch_descriptors, dense_sift
 
 # Pictures -------------------------------------------------------------------------
 
@@ -65,7 +65,7 @@ def encoder(descriptors):
 
 
 def first_scale(image):
-    return _patches(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY))
+    return _patch_descriptors(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY))
 
 
 def test_patches_stand_upright_on_a_grid_row_by_row():

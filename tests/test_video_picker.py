@@ -423,7 +423,7 @@ def test_trouble_while_learning_names_the_video(videos, monkeypatch):
         return vg.GroundSet(np.ones((len(view), 1 + (view is second))))
 
     picked = [video for video, _ in videos]
-    training = [TrainingVideo.of(video, 1.0) for video in picked[:2]]
+    training = [TrainingVideo.read(video, 1.0) for video in picked[:2]]
     second = training[1].view
     monkeypatch.setattr(KeyframePicker, "ground_set", odd)
     with pytest.raises(ValueError, match=f"^{re.escape(str(picked[1].path))}: .*qual"):

@@ -120,14 +120,14 @@ def test_no_stretch_goes_beyond_a_cut(tmp_path):
     for place, (start, end) in enumerate(video.spans):
         shot = video.shots[video.view.shots[place]]
         assert shot.start <= start <= end < shot.end
-        start, end = video.around(place)
+        start, end = video.span_around(place)
         assert shot.start <= start < end <= shot.end
 
 
 def test_windows_of_candidates_do_not_overlap(tmp_path):
     frames = [f for s in range(4) for f in filmed(20 + s, 60)]
     video = read_candidates(write(tmp_path / "film.avi", frames))
-    windows = [video.around(place) for place in range(len(video.view))]
+    windows = [video.span_around(place) for place in range(len(video.view))]
     for place, (start, end) in enumerate(windows):
         assert start <= video.view.descriptions[place].time < end
         assert place == 0 or windows[place - 1][1] <= start

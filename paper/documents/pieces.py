@@ -106,13 +106,13 @@ def _table(
 ) -> list[Record]:
     """Score every method, people and the official systems on each cluster."""
     settings, budget = setup.settings, _budget(setup.settings, length)
-    training = TrainingSet.of(learn, budget)
+    training = TrainingSet.from_clusters(learn, budget)
     parts = _places(training, _inner_parts(settings, training))
     methods = list(all_methods(settings, training, budget, chosen, parts))
     seeds = range(settings.seed, settings.seed + settings.n_runs)
     records = []
     for cluster in judge:
-        view = ClusterView.of(cluster)
+        view = ClusterView.from_cluster(cluster)
         rouge = rouge_for(length, cluster, Path(setup.data))
         record = partial(_record, length, cluster)
         for method in methods:
@@ -149,7 +149,7 @@ def _choose_on_training(
         for consensus in CONSENSUS
     ]
     budget = _budget(settings, length)
-    training = TrainingSet.of(learn, budget)
+    training = TrainingSet.from_clusters(learn, budget)
     parts = _inner_parts(settings, training)
     return choose(choices, parts, partial(_held_out_scores, settings, training, budget))
 

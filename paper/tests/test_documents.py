@@ -144,7 +144,7 @@ def test_a_row_that_there_is_not(tmp_path):
 
 
 def test_buckets_keep_products_on_average():
-    view = ClusterView.of(CLUSTERS[0])
+    view = ClusterView.from_cluster(CLUSTERS[0])
     vectors, buckets = view.vectors, bucketed(view)
     assert buckets.shape == (len(view), N_BUCKETS)
     # Entries are sums of signed weights: where words share a bucket they shrink.

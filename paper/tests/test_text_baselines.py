@@ -27,7 +27,7 @@ def sentence(words):
 
 def view_of(*documents):
     """A cluster from lists of sentences, each a string of words."""
-    view = ClusterView.of(
+    view = ClusterView.from_cluster(
         Cluster([Document(" ".join(map(sentence, lines))) for lines in documents])
     )
     assert view.texts == [sentence(line) for lines in documents for line in lines]
@@ -287,7 +287,7 @@ BUDGETS = st.builds(
 @settings(max_examples=25)
 @given(st.lists(LINES, min_size=1, max_size=3), BUDGETS, st.integers(0, 99))
 def test_budget_is_kept_and_seed_decides(name, documents, budget, seed):
-    view = ClusterView.of(
+    view = ClusterView.from_cluster(
         Cluster([Document(" ".join(map(sentence, lines))) for lines in documents])
     )
     chosen = BASELINES[name](view, budget, np.random.default_rng(seed))

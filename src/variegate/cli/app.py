@@ -38,14 +38,17 @@ class _App(click.Group):
     """Imports a command when it is asked for, and lists all by subject."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command of that name, None if there is none."""
         return _import_command(cmd_name) if cmd_name in _COMMANDS else None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands."""
         return list(_COMMANDS)
 
     def format_commands(
         self, ctx: click.Context, formatter: click.HelpFormatter
     ) -> None:
+        """Write the commands and their help, by subject."""
         spacing = max(map(len, _COMMANDS))
         for title, names in _SECTIONS.items():
             rows = [
@@ -60,6 +63,7 @@ class _App(click.Group):
 
 
 def _import_command(name: str) -> click.Command:
+    """Return a command from its module."""
     module = import_module(f"variegate.cli.{_COMMANDS[name]}")
     command: click.Command = getattr(module, name.replace("-", "_"))
     return command
@@ -129,8 +133,8 @@ def refusal_message(error: RefusalError, arguments: Sequence[str]) -> str:
     options = _import_command(called).params if called in _COMMANDS else ()
     known = {name for option in options for name in option.opts}
 
-    def words(setting: Setting) -> list[str]:
-        """Return an option and its value."""
+    def option_words(setting: Setting) -> list[str]:
+        """Return the option of a setting and its value, if any, as words."""
         name, value = setting.name, setting.value
         option = f"--{name.removesuffix('_fraction').replace('_', '-')}"
         text = ",".join(value) if isinstance(value, tuple) else str(value)
@@ -138,18 +142,19 @@ def refusal_message(error: RefusalError, arguments: Sequence[str]) -> str:
             return [option] if value is None else [option, text]
         return ["--columns", name if value is None else f"{name}={text}"]
 
-    def write(setting: Setting) -> str:
-        option, *value = words(setting)
+    def as_text(setting: Setting) -> str:
+        """Return the option of a setting as text, and the command if it is another."""
+        option, *value = option_words(setting)
         text = " ".join([option, *map(shlex.quote, value)])
         # Some problems are of the model, and are solved where it is fitted.
         is_own = called == "fit" or (option in known and option != "--columns")
         return text if is_own else f"{text} of 'variegate fit'"
 
     if len(error.problems) == 1:
-        return " ".join(error.written(write).split())
+        return " ".join(error.written(as_text).split())
     lines = [f"{len(error.problems)} problems:"]
-    lines += [f"  - {' '.join(p.written(write).split())}" for p in error.problems]
-    fixes = [(setting, words(setting)) for setting in error.fixes]
+    lines += [f"  - {' '.join(p.written(as_text).split())}" for p in error.problems]
+    fixes = [(setting, option_words(setting)) for setting in error.fixes]
     if fixes and {option for _, (option, *_) in fixes} <= known:
         line = _apply_fixes(arguments, fixes)
         if line is not None:
@@ -160,7 +165,7 @@ def refusal_message(error: RefusalError, arguments: Sequence[str]) -> str:
 def _apply_fixes(
     arguments: Sequence[str], fixes: Sequence[tuple[Setting, list[str]]]
 ) -> list[str] | None:
-    """Return arguments with other values of some options, None if that cannot be."""
+    """Return arguments with options set or left out, None if that cannot be."""
     line = [
         part
         for word in arguments

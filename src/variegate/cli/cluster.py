@@ -54,6 +54,7 @@ class Cluster:
     skip_unreadable: bool = False
 
     def __post_init__(self) -> None:
+        """Refuse options that contradict each other."""
         if not self:
             given = given_options()
             for name in given.keys() & {"timeout", "skip_unreadable"}:

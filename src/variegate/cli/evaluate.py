@@ -42,6 +42,7 @@ _DIVERSITY = {
 
 
 def _parse_k(value: str) -> int | str:
+    """Return a number of rows, or "wanted"."""
     if value == "wanted":
         return value
     if not value.isdecimal() or int(value) == 0:
@@ -173,7 +174,10 @@ def _training_table(path: Path, separator: str | None) -> Table:
 
 
 def _evaluation_numbers(result: Evaluation) -> dict[str, Any]:
-    def plain(found: dict[str, dict[str, Interval]]) -> dict[str, Any]:
+    """Return the results for JSON."""
+
+    def plain_intervals(found: dict[str, dict[str, Interval]]) -> dict[str, Any]:
+        """Return intervals as dictionaries, None for NaN."""
         return {
             name: {
                 score: {e: None if isnan(x) else x for e, x in it._asdict().items()}
@@ -185,16 +189,17 @@ def _evaluation_numbers(result: Evaluation) -> dict[str, Any]:
     return {
         "groups": result.n_groups,
         "wanted": result.wanted_size,
-        "scores": plain(result.intervals()),
-        "over_rows": plain(result.over_rows()),
-        "diversity": plain(result.diversities()),
+        "scores": plain_intervals(result.intervals()),
+        "over_rows": plain_intervals(result.over_rows()),
+        "diversity": plain_intervals(result.diversities()),
         "reference": result.reference,
-        "less": plain(result.differences(result.reference)),
+        "less": plain_intervals(result.differences(result.reference)),
         "endings": {n: one._asdict() for n, one in result.endings.items()},
     }
 
 
 def _evaluation_text(result: Evaluation, train: Path | None) -> str:
+    """Return the results as tables, and what their columns are."""
     from variegate.tables.evaluation import NEAR_COPY
 
     over_rows, diversities = result.over_rows(), result.diversities()

@@ -24,7 +24,7 @@ from variegate.video.picks import frames_at, read_choices, read_pictures
 from variegate.video.picture import hue_histogram
 from variegate.video.reading import TruncatedVideoWarning
 
-#: Whose frames these are, and their histograms.
+#: The name of a user or file, and the histograms of the chosen frames, (16,) each.
 _Choice = tuple[str, list[FloatArray]]
 
 
@@ -66,7 +66,7 @@ def evaluate_keyframes(
             "at least one user"
         )
     options.require_opencv()
-    system, people = _read_all(chosen, users, video)
+    system, people = _read_system_and_users(chosen, users, video)
     rows = [
         (label, len(frames), score_against_user(frames, system, threshold, matching))
         for label, frames in people
@@ -86,9 +86,10 @@ def evaluate_keyframes(
     output.print_result(as_json, result, lambda: _score_table(rows, mean))
 
 
-def _read_all(
+def _read_system_and_users(
     chosen: Path, users: Sequence[Path], video: Path | None
 ) -> tuple[list[FloatArray], list[_Choice]]:
+    """Return the histograms of the chosen frames, and the choices of users."""
     paths = dict.fromkeys([chosen, *users])
     for path in paths:
         if not path.exists():
@@ -109,7 +110,7 @@ def _read_all(
 
 
 def _read_choices(path: Path, video: Path | None) -> list[_Choice]:
-    """Read the pictures of a folder, or the frames of a table, a choice a user."""
+    """Read a folder's pictures as one choice, or a table's frames, a choice a user."""
     if video is None or path.is_dir():
         return [(str(path), [hue_histogram(image) for _, image in read_pictures(path)])]
     users = read_choices(path, video)
@@ -139,6 +140,7 @@ def _read_choices(path: Path, video: Path | None) -> list[_Choice]:
 def _score_table(
     rows: Sequence[tuple[str, int, KeyframeScore]], mean: KeyframeScore
 ) -> str:
+    """Return a line of scores for each user, and one of their means."""
     cells: list[tuple[str, ...]] = [
         ("user", "frames", "precision", "recall", "F", "CUSa", "CUSe")
     ]

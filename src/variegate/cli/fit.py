@@ -18,6 +18,7 @@ _SHARE = options.NumberType(min=0.0, max=1.0, min_open=True, max_open=True)
 
 
 def _parse_target(text: str) -> dict[str, float]:
+    """Return the parameter and value of "recall=0.8": ``{"target_recall": 0.8}``."""
     score, _, share = text.partition("=")
     if score not in ("precision", "recall"):
         raise ValueError(f"{text!r} is not precision=SHARE or recall=SHARE")
@@ -172,6 +173,7 @@ def _manage_checkpoint(checkpoint: Path | None) -> Iterator[None]:
 
 
 def _is_page(path: Path) -> bool:
+    """Whether a report is one page, and not a folder."""
     return path.suffix.lower() in (".html", ".htm")
 
 

@@ -34,14 +34,9 @@ _TEMPLATE = re.compile(
     re.I,
 )
 
-#: Files left out that a note names.
-_NAMED = 3
-
-#: Bytes of a video's name that go into the names of files and folders.
-_LONGEST_NAME = 100
-
-#: Bytes of a file's name; file systems take 255, of which some are for writing it.
-_LONGEST_FILE = 200
+_NAMED = 3  # files left out that a note names
+_LONGEST_NAME = 100  # bytes of a video's name in the names of files and folders
+_LONGEST_FILE = 200  # bytes of a file's name; of 255, writing takes some
 
 # Videos and their folders -----------------------------------------------------------
 
@@ -83,6 +78,7 @@ def make_jobs(videos: Sequence[Path], out: Path) -> list[Job]:
 
 
 def _list_videos(folder: Path) -> list[Path]:
+    """Return the videos in a folder and below; note the other files."""
     files = files_below(folder)
     videos = [file for file in files if file.suffix.lower() in VIDEO_SUFFIXES]
     if not videos:
@@ -100,6 +96,7 @@ def _list_videos(folder: Path) -> list[Path]:
 
 
 def _safe_file_name(video: Path) -> str:
+    """Return a video's name without suffix, short and printable."""
     name = "".join(c if c.isprintable() and c != "\\" else "_" for c in video.stem)
     name = name.encode()[:_LONGEST_NAME].decode(errors="ignore")
     return name.strip(". ") or "video"
@@ -131,6 +128,7 @@ def create_folders(folders: Sequence[Path]) -> Iterator[None]:
 
 
 def _make_folder(folder: Path) -> None:
+    """Make a folder that can be written into, or refuse."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

@@ -99,9 +99,8 @@ def keyframes(
         )
     jobs = files.make_jobs(videos, out)
     sources = [job.video for job in jobs]
-    files.check_template_distinguishes(
-        template, choice["count"] or choice["max_frames"]
-    )
+    most = choice["count"] or choice["max_frames"]
+    files.check_template_distinguishes(template, most)
     folders = [job.folder for job in jobs]
     if not force:
         files.refuse_results(folders)
@@ -111,23 +110,24 @@ def keyframes(
         # An omega out of range is one error, not one for every video.
         picker.family_.resolve(choice["omega"])
 
-        def work(job: Job, progress: Progress) -> dict[str, Any]:
+        def pick_and_write(job: Job, progress: Progress) -> dict[str, Any]:
+            """Choose the frames of a video, write its files, and return its report."""
             summary = picker.pick(job.video, progress=progress, **choice)
-            contents, report = _results(job, summary, template, storyboard, html)
+            contents, report = _outputs(job, summary, template, storyboard, html)
             files.write_results(job.folder, contents, force, sources)
             return report
 
-        reports = _all_videos(jobs, work, as_json)
+        reports = _process_videos(jobs, pick_and_write, as_json)
     if as_json and reports:
         output.print_json(reports)
     if len(reports) < len(jobs):
         sys.exit(2)
 
 
-def _all_videos(
+def _process_videos(
     jobs: Sequence[Job], work: Callable[[Job, Progress], dict[str, Any]], as_json: bool
 ) -> list[dict[str, Any]]:
-    """Return a report of each video, and print it or why it failed."""
+    """Work on each video, print its report or failure, and return the reports."""
     reports: list[dict[str, Any]] = []
     # A file that is not a video fails at once, not after hours with the others.
     videos = [job for job in jobs if _is_video(job.video)]
@@ -155,10 +155,10 @@ def _all_videos(
     return reports
 
 
-def _results(
+def _outputs(
     job: Job, summary: VideoSummary, template: str, with_sheet: bool, with_page: bool
 ) -> tuple[dict[str, bytes], dict[str, Any]]:
-    """Return the files of a video, and a report of their names and the frames."""
+    """Return the contents of files by their names, and the report of a video."""
     from variegate.video.keyframe_page import html_report
     from variegate.video.storyboard import encode_jpeg, encode_png, storyboard
 
@@ -210,6 +210,7 @@ def _is_video(path: Path) -> bool:
 
 
 def _report_failure(video: Path, error: Exception) -> None:
+    """Print in one line why a video failed."""
     text = " ".join(str(error).split())
     where = "" if str(video) in text else f"{video}: "
     output.print_text(f"variegate: {where}{text}", err=True)

@@ -34,7 +34,7 @@ class NumberType(click.FloatRange):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Any:
-        """Return the number."""
+        """Return the number of a text in the range."""
         number = super().convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a finite number.", param, ctx)
@@ -51,7 +51,7 @@ class Parsed(click.ParamType):  # type: ignore[type-arg]
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Any:
-        """Return the value."""
+        """Return the value that a text is parsed to."""
         try:
             return self.parse(value) if isinstance(value, str) else value
         except ValueError as error:
@@ -59,6 +59,7 @@ class Parsed(click.ParamType):  # type: ignore[type-arg]
 
 
 def _parse_names(text: str) -> tuple[str, ...]:
+    """Return names between commas."""
     names = tuple(name.strip() for name in text.split(","))
     if not all(names):
         raise ValueError(f"{text!r} has nothing between two commas.")
@@ -66,6 +67,7 @@ def _parse_names(text: str) -> tuple[str, ...]:
 
 
 def _parse_size(text: str) -> int:
+    """Return bytes from "512MB", "4G" or a number."""
     number = r"(\d+\.?\d*|\.\d+)"
     match = re.fullmatch(rf"{number}\s*([KMGT]?)(?:i?B)?", text.strip(), re.I)
     if match is None or float(match[1]) <= 0.0:
@@ -132,15 +134,18 @@ def merge_options(
     ``make`` takes the ``parts``, parameters of the options, and the command ``name``.
     """
 
-    def add(command: Callable[..., Any]) -> Any:
+    def decorate(command: Callable[..., Any]) -> Any:
+        """Add the options to a command."""
+
         @wraps(command)
-        def called(**given: Any) -> Any:
+        def call_with_merged(**given: Any) -> Any:
+            """Call the command with one value in place of the parts."""
             made = make(**{part: given.pop(part) for part in parts})
             return command(**{name: made}, **given)
 
-        return combine_options(*options)(called)
+        return combine_options(*options)(call_with_merged)
 
-    return add
+    return decorate
 
 
 def given_options() -> dict[str, str]:
@@ -166,7 +171,7 @@ JSON = json_option("Print JSON instead of text.")
 
 
 def encoding_option(of: str) -> Decorator:
-    """Return --encoding of some files."""
+    """Return --encoding; ``of`` names the files in its help."""
     return option("--encoding NAME", f"Encoding of {of}.", default="utf-8")
 
 
@@ -194,12 +199,13 @@ def learning_options(lam: float, max_iter: int, item: str, command: str) -> Deco
     They are written again rather than read: estimators take long to import.
     """
 
-    def one_or_several(_: object, __: object, value: tuple[float, ...]) -> Any:
+    def unpack_single(_: object, __: object, value: tuple[float, ...]) -> Any:
+        """Return several values as they are, and a single one alone."""
         return value if value[1:] else value[0]
 
     return combine_options(
         option("--lam L", LAM_HELP, NumberType(min=0.0), default=lam),
-        omega_option(item, command, default=(1.0,), callback=one_or_several),
+        omega_option(item, command, default=(1.0,), callback=unpack_single),
         option("--max-iter N", MAX_ITER_HELP, COUNT, default=max_iter),
     )
 
@@ -257,7 +263,7 @@ def column_options(*roles: str) -> Decorator:
 def _merge_roles(
     columns: Sequence[Path | dict[str, Any]], **given: Any
 ) -> dict[str, Any]:
-    """Return roles: an option replaces that of --columns, and that one of a file."""
+    """Return columns by role: options replace --columns, and that a file's."""
     roles: dict[str, Any] = {}
     for part in sorted(columns, key=lambda part: isinstance(part, dict)):
         if isinstance(part, dict):

@@ -22,7 +22,7 @@ PATIENCE = 2.0
 
 
 def rows_note(stage: str, done: float, total: float) -> str:
-    """Return the number of rows, where the total is not known."""
+    """Return the number of rows done, "" where the total is known."""
     return "" if total or not done else f"{done:,} rows"
 
 
@@ -32,14 +32,15 @@ def video_note() -> Note:
 
     started, n_frames = time.monotonic(), 0
 
-    def note(stage: str, done: float, total: float) -> str:
+    def time_and_pace(stage: str, done: float, total: float) -> str:
+        """Return the note of one more frame."""
         nonlocal n_frames
         n_frames += 1
         end = f" of {time_label(total)}" if total else ""
         rate = n_frames / max(time.monotonic() - started, 1e-9)
         return f"{time_label(done)}{end}  {rate:.0f} frames/s"
 
-    return note
+    return time_and_pace
 
 
 @contextmanager
@@ -58,7 +59,8 @@ def show_progress(
     started = time.monotonic()
     task: TaskID | None = None
 
-    def show(stage: str, done: float, total: float) -> None:
+    def update_line(stage: str, done: float, total: float) -> None:
+        """Update the line, or begin one for a new stage."""
         nonlocal task
         stage, text = label or stage, note(stage, done, total)
         if not at_once and time.monotonic() - started < PATIENCE:
@@ -73,8 +75,8 @@ def show_progress(
 
     try:
         if at_once:
-            show(label, 0, 0)
-        yield show
+            update_line(label, 0, 0)
+        yield update_line
     finally:
         if task is not None:
             bars.stop()

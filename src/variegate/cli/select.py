@@ -130,7 +130,7 @@ def select(
             f"{number:,} rows have a value of {name!r} that was not there in training: "
             "they count as none of its kinds"
         )
-    text = partial(_count_text, **numbers)
+    text = partial(_summary_text, **numbers)
     output.print_result(as_json, numbers, text, indent=None, default=str)
     output.print_written(out)
 
@@ -138,6 +138,7 @@ def select(
 def _method_selector(
     method: str, roles: Mapping[str, Any], given: dict[str, Any]
 ) -> Callable[..., Any]:
+    """Return the function that chooses by a method; set its seed in ``given``."""
     from variegate.tables.columns import Columns
     from variegate.tables.selecting import select_untrained
 
@@ -150,7 +151,7 @@ def _method_selector(
 def _model_selector(
     path: Path, model: Any, roles: Mapping[str, Any], given: dict[str, Any]
 ) -> Callable[..., Any]:
-    """Return the function that chooses by a model, which knows its columns."""
+    """Return the function that chooses by a model; take its settings from ``given``."""
     written = options.given_options()
     known = ("similarity", "categorical", "relevance")
     unused = [written[role] for role in known if role in written]
@@ -169,6 +170,7 @@ def _model_selector(
 
 
 def _choice_numbers(choices: Choices, out: Path) -> dict[str, Any]:
+    """Return the numbers of a choice from a table, for JSON."""
     endings = zip(choices.groups, choices.endings, strict=False)
     return {
         "rows": len(choices.rank),
@@ -182,6 +184,7 @@ def _choice_numbers(choices: Choices, out: Path) -> dict[str, Any]:
 
 
 def _folder_numbers(found: FolderSelection) -> dict[str, Any]:
+    """Return the numbers of a choice from the files of a folder, for JSON."""
     return {
         "rows": found.n_rows,
         "groups": found.n_groups,
@@ -195,8 +198,9 @@ def _folder_numbers(found: FolderSelection) -> dict[str, Any]:
     }
 
 
-def _count_text(
+def _summary_text(
     rows: int, groups: int, empty_groups: int, chosen: int, **others: Any
 ) -> str:
+    """Return the numbers of a choice in a line."""
     none = f", none from {empty_groups:,} of them" if empty_groups else ""
     return f"{chosen:,} of {rows:,} rows chosen from {count(groups, 'group')}{none}"

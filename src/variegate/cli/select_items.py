@@ -71,12 +71,12 @@ def choose_items(
         shown = found.chosen, found.probability
         page = contact_sheet(found.material, *shown, title=title)
         write_atomic(html, page)
-    numbers = _numbers(found, out)
-    output.print_result(as_json, numbers, lambda: _text(found), indent=None)
+    numbers = _item_numbers(found, out)
+    output.print_result(as_json, numbers, lambda: _summary_text(found), indent=None)
     output.print_written(out, html)
 
 
-def _numbers(found: SelectedItems, out: Path) -> dict[str, Any]:
+def _item_numbers(found: SelectedItems, out: Path) -> dict[str, Any]:
     """Return the numbers of chosen items, by group."""
     names = found.material.names
     return {
@@ -89,7 +89,7 @@ def _numbers(found: SelectedItems, out: Path) -> dict[str, Any]:
     }
 
 
-def _text(found: SelectedItems) -> str:
+def _summary_text(found: SelectedItems) -> str:
     """Return the numbers of chosen items in a sentence."""
     material = found.material
     chosen, n_items = sum(map(len, found.chosen.values())), sum(material.sizes)

@@ -120,6 +120,7 @@ def studio(
 
 
 def _make_session(material: Material, path: Path, data: str) -> Session:
+    """Open the store of picks at a path, and return a session; close it on failure."""
     from variegate.studio.proposals import Proposer
     from variegate.studio.session import Session
     from variegate.studio.store import Store

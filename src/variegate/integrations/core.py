@@ -26,7 +26,7 @@ TokenCounter: TypeAlias = Callable[[str], int]
 
 
 def count_words(text: str) -> int:
-    """Return the number of words, where no tokenizer is given."""
+    """Return the number of words between spaces, where no tokenizer is given."""
     return len(text.split())
 
 
@@ -59,7 +59,7 @@ class Found:
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """The documents to choose from.
+    """The N documents to choose from.
 
     Attributes
     ----------
@@ -68,8 +68,7 @@ class Candidates:
     scores : array of shape (N,), or None
         Scores of the retriever; None if it gave none.
     embeddings : array of shape (N, D)
-    tokens : array of shape (N,)
-        At least one for each.
+    tokens : array of shape (N,), at least one for each
     metadata : list of dict
     """
 
@@ -181,6 +180,7 @@ class ContextSelector:
             self._check_model()
 
     def _check_method(self) -> None:
+        """Raise where a setting does not suit the choice by a method."""
         if self.method is not None:
             check_choice("method", self.method, METHODS)
         if self.k is None and self.budget is None:
@@ -199,6 +199,7 @@ class ContextSelector:
                 raise ValueError(f"method {self.method!r} has no diversity to set")
 
     def _check_model(self) -> None:
+        """Raise where a setting does not suit the choice by a model."""
         of_methods = ("method", "diversity", "at_most")
         unfit = [name for name in of_methods if getattr(self, name) is not None]
         if self.relevance != RELEVANCES[0]:
@@ -211,9 +212,10 @@ class ContextSelector:
                 "omega, below 1 for few documents, above 1 for many"
             )
         if not isinstance(self.model, str | Path):
-            _ = self._learned  # raises where it is not a model
+            _ = self._model_chooser  # raises where it is not a model
 
     def _checked_k(self, k: int | None) -> int | None:
+        """Return ``k`` unless it leaves no choice; None stays None."""
         if k is None:
             return None
         check_count("the number of documents to choose", k)
@@ -257,7 +259,7 @@ class ContextSelector:
             )
         for problem in problems:
             warnings.warn(problem, ContextWarning, stacklevel=3)
-        return [int(place) for place in candidates.places[self._order(candidates, k)]]
+        return [int(p) for p in candidates.places[self._chosen(candidates, k)]]
 
     def candidates(self, found: Found) -> Candidates:
         """Return the ``fetch_k`` best of the documents that were found, as numbers.
@@ -268,7 +270,7 @@ class ContextSelector:
         n_found = len(found.texts)
         if n_found == 0:
             raise ValueError("there are no documents to choose from")
-        scores = _scores(found.scores)
+        scores = _check_scores(found.scores)
         order = -scores if scores is not None else np.zeros(n_found)
         places: IntArray = np.argsort(order, kind="stable")[: self.fetch_k]
         count = self.count_tokens or count_words
@@ -276,14 +278,15 @@ class ContextSelector:
         return Candidates(
             places,
             None if scores is None else scores[places],
-            _embeddings(found, places),
-            np.array([_count(count, found.texts[p], p) for p in places.tolist()]),
+            _embeddings_of(found, places),
+            np.array([_tokens(count, found.texts[p], p) for p in places.tolist()]),
             [metadata[place] for place in places.tolist()],
         )
 
-    def _order(self, candidates: Candidates, k: int | None) -> IntArray:
+    def _chosen(self, candidates: Candidates, k: int | None) -> IntArray:
+        """Return the numbers of the chosen candidates, in the order of choice."""
         if self.model is not None:
-            return self._learned(candidates, k, self.budget, self.omega)
+            return self._model_chooser(candidates, k, self.budget, self.omega)
         by_rank = self.relevance == "rank" or candidates.scores is None
         k, labels = len(candidates) if k is None else k, None
         if self.at_most is not None and self.per is not None:
@@ -310,13 +313,15 @@ class ContextSelector:
         )
 
     @cached_property
-    def _learned(self) -> Callable[..., IntArray]:
+    def _model_chooser(self) -> Callable[..., IntArray]:
+        """The function that chooses by the model: see ``as_chooser``."""
         from variegate.integrations.learned_models import as_chooser
 
         return as_chooser(self.model)
 
 
-def _scores(scores: Sequence[float | None]) -> FloatArray | None:
+def _check_scores(scores: Sequence[float | None]) -> FloatArray | None:
+    """Return scores (n,) as numbers, None if no document has one."""
     missing = [place for place, score in enumerate(scores) if score is None]
     if len(missing) == len(scores):
         return None
@@ -335,7 +340,8 @@ def _scores(scores: Sequence[float | None]) -> FloatArray | None:
     return array
 
 
-def _embeddings(found: Found, places: IntArray) -> FloatArray:
+def _embeddings_of(found: Found, places: IntArray) -> FloatArray:
+    """Return the embeddings (N, D) of the documents at some places."""
     vectors = {place: found.embeddings[place] for place in places.tolist()}
     missing = [place for place, vector in vectors.items() if vector is None]
     if missing:
@@ -372,7 +378,8 @@ def _embeddings(found: Found, places: IntArray) -> FloatArray:
     return np.array(rows)
 
 
-def _count(count_tokens: TokenCounter, text: str, place: int) -> float:
+def _tokens(count_tokens: TokenCounter, text: str, place: int) -> float:
+    """Return the number of tokens of a text, at least one."""
     count = count_tokens(text)
     is_number = isinstance(count, Real) and not isinstance(count, bool)
     if not is_number or not np.isfinite(count) or count < 0:

@@ -80,8 +80,8 @@ class VariegateRanker:
             self.embedder.warm_up()
 
     def candidates(self, documents: list[Document]) -> Candidates:
-        """Return the documents that are chosen among as numbers, to learn from."""
-        return self.selector.candidates(self._found(documents))
+        """Return the documents to choose from, as numbers to learn from."""
+        return self.selector.candidates(self._as_found(documents))
 
     @component.output_types(documents=list[Document])
     def run(
@@ -103,11 +103,14 @@ class VariegateRanker:
         """
         if not documents:
             return {"documents": []}
-        chosen = self.selector.choose(self._found(documents), top_k)
+        chosen = self.selector.choose(self._as_found(documents), top_k)
         return {"documents": [documents[place] for place in chosen]}
 
-    def _found(self, documents: list[Document]) -> Found:
+    def _as_found(self, documents: list[Document]) -> Found:
+        """Return documents in the form that a selector takes."""
+
         def embed(places: list[int]) -> list[Any]:
+            """Return the embeddings of the documents at some places."""
             # Embedders of Haystack may write into what they are given.
             copies = [replace(documents[place]) for place in places]
             embedded = self.embedder.run(documents=copies)["documents"]

@@ -62,7 +62,7 @@ class VariegateCompressor(BaseDocumentCompressor):
         """Return the chosen documents, the best first, each the one that adds most."""
         if not documents:
             return []
-        chosen = self.selector.choose(self._found(documents, query))
+        chosen = self.selector.choose(self._as_found(documents, query))
         return [documents[place] for place in chosen]
 
     def choose(self, found: Any) -> list[Document]:
@@ -83,10 +83,11 @@ class VariegateCompressor(BaseDocumentCompressor):
     def candidates(
         self, documents: Sequence[Document], query: str | None = None
     ) -> Candidates:
-        """Return the documents that are chosen among as numbers, to learn from."""
-        return self.selector.candidates(self._found(documents, query))
+        """Return the documents to choose from, as numbers to learn from."""
+        return self.selector.candidates(self._as_found(documents, query))
 
-    def _found(self, documents: Sequence[Document], query: str | None) -> Found:
+    def _as_found(self, documents: Sequence[Document], query: str | None) -> Found:
+        """Return documents in the form that a selector takes, scored by the query."""
         texts = [document.page_content for document in documents]
         metadata = [document.metadata for document in documents]
         scores = [known.get(self.score_key) for known in metadata]
@@ -96,6 +97,7 @@ class VariegateCompressor(BaseDocumentCompressor):
             return Found(texts, scores, vectors, metadata, hint=_HINT)
 
         def embed(places: list[int]) -> list[list[float]]:
+            """Return the embeddings of the documents at some places."""
             return list(embeddings.embed_documents([texts[place] for place in places]))
 
         if query is not None and documents and all(score is None for score in scores):
@@ -103,11 +105,12 @@ class VariegateCompressor(BaseDocumentCompressor):
             made = embed(missing) if missing else []
             for place, vector in zip(missing, made, strict=False):
                 vectors[place] = vector
-            scores = _cosines(vectors, embeddings.embed_query(query))
+            scores = _cosines_with(vectors, embeddings.embed_query(query))
         return Found(texts, scores, vectors, metadata, embed, _HINT)
 
 
-def _cosines(vectors: Sequence[Any], query: Sequence[float]) -> list[float | None]:
+def _cosines_with(vectors: Sequence[Any], query: Sequence[float]) -> list[float | None]:
+    """Return the cosine of each vector with the query, None where lengths differ."""
     lengths = {len(vector) for vector in [*vectors, query] if vector is not None}
     if len(lengths) > 1 or any(vector is None for vector in vectors):
         return [None] * len(vectors)  # ``ContextSelector.candidates`` refuses them

@@ -67,6 +67,7 @@ def _choose_by_table(
     budget: float | None,
     omega: float | None,
 ) -> IntArray:
+    """Choose by a table of the columns that the model knows."""
     import pyarrow as pa
 
     columns, numbers = selector.columns_, np.arange(len(candidates))
@@ -92,7 +93,7 @@ def _choose_by_score(
         raise ValueError(
             "omega is for models of tables: leave it out, or learn a TableSelector"
         )
-    scores, costs = np.array(_values("score", candidates)), candidates.tokens
+    scores, costs = np.array(_values_of("score", candidates)), candidates.tokens
     ground_set = GroundSet(scores[:, None], candidates.embeddings, costs=costs)
     n_affordable = len(candidates)
     if budget is not None:
@@ -150,7 +151,7 @@ def training_table(
         )
     if not lists:
         raise ValueError("there is nothing to learn from: no candidates")
-    has_scores = _check_scores(lists)
+    has_scores = _all_have_scores(lists)
     columns: dict[str, list[Any]] = {"query": [], "chosen": []}
     for query, (candidates, places) in enumerate(zip(lists, wanted, strict=True)):
         numbers = candidates.places.tolist()
@@ -166,8 +167,8 @@ def training_table(
     return pa.table(columns | features)
 
 
-def _check_scores(lists: Sequence[Candidates]) -> bool:
-    """Return whether lists have scores, all or none."""
+def _all_have_scores(lists: Sequence[Candidates]) -> bool:
+    """Return whether all lists have scores, or none; refuse others."""
     has_scores = [candidates.scores is not None for candidates in lists]
     if any(has_scores) and not all(has_scores):
         raise ValueError(
@@ -178,15 +179,15 @@ def _check_scores(lists: Sequence[Candidates]) -> bool:
 
 
 def _column(name: str, lists: Sequence[Candidates]) -> Any:
-    """Return a column of a table, for all candidates of the lists."""
+    """Return an Arrow column of the values of that name, over all lists."""
     import pyarrow as pa
 
     kind = pa.list_(pa.float64()) if name == "embedding" else None
-    return pa.array([value for one in lists for value in _values(name, one)], kind)
+    return pa.array([value for one in lists for value in _values_of(name, one)], kind)
 
 
-def _values(name: str, candidates: Candidates) -> Iterable[Any]:
-    """Return a value for each candidate: its own, or one of its metadata."""
+def _values_of(name: str, candidates: Candidates) -> Iterable[Any]:
+    """Return the value of that name of each candidate, its own or of its metadata."""
     if name in ("score", "standard_score"):
         scores = candidates.scores
         if scores is None:

@@ -51,23 +51,26 @@ class VariegatePostprocessor(BaseNodePostprocessor):
         return "VariegatePostprocessor"
 
     def candidates(self, nodes: list[NodeWithScore]) -> Candidates:
-        """Return the nodes that are chosen among as numbers, to learn from."""
-        return self.selector.candidates(self._found(nodes))
+        """Return the nodes to choose from, as numbers to learn from."""
+        return self.selector.candidates(self._as_found(nodes))
 
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         """Return the chosen nodes, the best first, each the one that adds most."""
-        chosen = self.selector.choose(self._found(nodes)) if nodes else ()
+        chosen = self.selector.choose(self._as_found(nodes)) if nodes else ()
         return [nodes[place] for place in chosen]
 
-    def _found(self, nodes: list[NodeWithScore]) -> Found:
+    def _as_found(self, nodes: list[NodeWithScore]) -> Found:
+        """Return nodes in the form that a selector takes."""
         embed_model = self.embed_model
 
         def contents(mode: MetadataMode, places: Iterable[int]) -> list[str]:
+            """Return the texts of the nodes at some places."""
             return [nodes[p].node.get_content(metadata_mode=mode) for p in places]
 
         def embed(places: list[int]) -> list[Any]:
+            """Return the embeddings of the nodes at some places."""
             assert embed_model is not None
             texts = contents(MetadataMode.EMBED, places)
             return list(embed_model.get_text_embedding_batch(texts))

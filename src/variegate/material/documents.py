@@ -64,7 +64,7 @@ class DocumentsMaterial(Material):
         }
         self._views, self._ground_sets = [], []
         for done, cluster in enumerate(clusters, 1):
-            view = ClusterView.of(cluster)
+            view = ClusterView.from_cluster(cluster)
             if len(view) > _MOST_SENTENCES:
                 raise MaterialError(
                     f"{self.names[done - 1]} has {len(view):,} sentences: divide "

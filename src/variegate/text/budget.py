@@ -76,6 +76,7 @@ class Budget:
 
     @property
     def _separator(self) -> float:
+        """The cost of the newline after a sentence: 1 or 0."""
         return float(self.unit in ("characters", "bytes"))
 
     @property
@@ -92,6 +93,7 @@ class Budget:
         return f"{self.amount} {self.unit if self.amount > 1 else self.unit[:-1]}"
 
     def _length(self, text: str) -> int:
+        """Return the length of a text in the unit; a sentence has 1."""
         if self.unit == "words":
             return count_spaced_words(text)
         if self.unit == "bytes":

@@ -57,10 +57,10 @@ class ClusterView:
     cluster : Cluster
     sentences : list of Sentence, all in reading order
     candidates : list of int
-        Numbers of the sentences that can be chosen: of the body, of four words at
+        Numbers of the N sentences that can be chosen: of the body, of four words at
         least, and not a repetition of an earlier one, word for word.
     words : list of list of str
-        Of each candidate, with their ``counts`` and ``weights``, (W,).
+        Of each candidate; of the W different ones ``counts`` (N, W), ``weights`` (W,).
     vectors : sparse array of shape (N, W)
         The tf-idf vectors of the candidates, of unit length.
     headlines : the words of the headlines of each document
@@ -77,14 +77,14 @@ class ClusterView:
     _quality: dict[str, FloatArray] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, cluster: Cluster) -> ClusterView:
+    def from_cluster(cls, cluster: Cluster) -> ClusterView:
         """Split a cluster into sentences and count their words."""
         sentences = split_cluster(cluster)
         if not sentences:
             name = f"{cluster.id}: " if cluster.id else ""
             raise ValueError(f"{name}no sentence was found in the documents")
         tokens = [words(sentence.text) for sentence in sentences]
-        chosen = _candidates(sentences, tokens)
+        chosen = _find_candidates(sentences, tokens)
         kept = [tokens[i] for i in chosen]
         counts = count_words(kept)
         language = as_language(cluster.language)
@@ -102,7 +102,7 @@ class ClusterView:
         return len(self.candidates)
 
     def units(self) -> list[sparse.csr_array]:
-        """Return the counts of words, and of pairs of words, in the candidates."""
+        """Return the counts of words (N, W), and of pairs of words (N, P)."""
         return [self.counts.matrix, count_words(self.pairs).matrix]
 
     @property
@@ -112,7 +112,7 @@ class ClusterView:
 
     @cached_property
     def texts(self) -> list[str]:
-        """The candidates, each on one line."""
+        """The texts of the candidates, each on one line."""
         return [sentence.plain for sentence in self.candidate_sentences]
 
     @cached_property
@@ -122,27 +122,31 @@ class ClusterView:
 
     @property
     def document(self) -> IntArray:
-        """The document of each candidate."""
+        """The number of the document of each candidate: (N,)."""
         return np.array([one.document for one in self.candidate_sentences])
 
     @property
     def position(self) -> IntArray:
-        """The position of each candidate in its document."""
+        """The position of each candidate among its document's body sentences: (N,)."""
         return np.array([one.position for one in self.candidate_sentences])
 
     @property
     def length(self) -> FloatArray:
-        """The number of words of each candidate."""
+        """The number of words of each candidate: (N,)."""
         return np.array([len(tokens) for tokens in self.words], dtype=np.float64)
 
     def quality(self, features: str) -> FloatArray:
-        """Return the quality features of the candidates, (N, d)."""
+        """Return a set of quality features, "paper" or "full", (N, d)."""
         if features not in self._quality:
             self._quality[features] = quality_features(self, features)[0]
         return self._quality[features]
 
     def similarity(self, embed: Embed | None = None) -> sparse.csr_array | FloatArray:
-        """Return the similarity features of the candidates, rows of unit length."""
+        """Return vectors (N, D) to compare candidates by, of unit length.
+
+        They are tf-idf, or made by ``embed``; a row of zeros gets a direction of its
+        own.
+        """
         if embed is None:
             return _with_own_directions(self.vectors)
         vectors = np.asarray(embed(self.texts), dtype=np.float64)
@@ -169,9 +173,10 @@ def _with_own_directions(vectors: sparse.csr_array) -> sparse.csr_array:
     return sparse.csr_array(sparse.hstack([vectors, own]))
 
 
-def _candidates(
+def _find_candidates(
     sentences: Sequence[Sentence], tokens: Sequence[Sequence[str]]
 ) -> list[int]:
+    """Return the numbers of different sentences of the body, long enough."""
     body = [i for i, sentence in enumerate(sentences) if sentence.kind == "body"]
     body = body or list(range(len(sentences)))
     first_with: dict[tuple[str, ...], int] = {}
@@ -184,9 +189,9 @@ def _candidates(
 def quality_features(
     view: ClusterView, features: str = "full"
 ) -> tuple[FloatArray, list[str]]:
-    """Return features of every sentence, z-scored within the cluster, and their names.
+    """Return features (N, d) of the candidates, z-scored, and their names.
 
-    A constant feature is zero.
+    A feature that is constant in the cluster is zero.
     """
     columns = raw_features(view, features)
     X = np.column_stack(list(columns.values()))
@@ -199,7 +204,7 @@ def quality_features(
 
 
 def raw_features(view: ClusterView, features: str = "full") -> Features:
-    """Return features of every sentence by their names, not standardized."""
+    """Return features (N,) of the candidates by their names, not standardized."""
     columns: Features = {}
     for compute in FEATURE_SETS[features]:
         columns |= compute(view)
@@ -214,7 +219,8 @@ def feature_names(features: str) -> list[str]:
     return quality_features(view, features)[1]
 
 
-def _length(view: ClusterView) -> Features:
+def _length_features(view: ClusterView) -> Features:
+    """Measure the numbers of words."""
     length = view.length
     bins = {
         f"length {low}-{high or ''}": (low <= length) & (length < (high or np.inf))
@@ -223,7 +229,8 @@ def _length(view: ClusterView) -> Features:
     return {"length": np.log1p(length), **_as_numbers(bins)}
 
 
-def _position(view: ClusterView) -> Features:
+def _position_features(view: ClusterView) -> Features:
+    """Measure places in the documents."""
     position, document = view.position, view.document
     n_sentences = np.zeros(document.max() + 1)
     np.maximum.at(n_sentences, document, position + 1)
@@ -235,7 +242,8 @@ def _position(view: ClusterView) -> Features:
     }
 
 
-def _centrality(view: ClusterView) -> Features:
+def _centrality_features(view: ClusterView) -> Features:
+    """Measure similarity to the cluster."""
     vectors = view.vectors
     total = np.asarray(vectors.sum(axis=0)).ravel()
     itself = vectors.multiply(vectors).sum(axis=1)  # 1, or 0 where no word counts
@@ -246,7 +254,8 @@ def _centrality(view: ClusterView) -> Features:
     }
 
 
-def _pronouns(view: ClusterView) -> Features:
+def _pronoun_features(view: ClusterView) -> Features:
+    """Measure pronouns and quotations."""
     language = as_language(view.cluster.language)
     pronouns = language.pronouns if language else frozenset()
     found = [[word in pronouns for word in tokens] for tokens in view.words]
@@ -259,10 +268,11 @@ def _pronouns(view: ClusterView) -> Features:
 
 
 def _as_numbers(columns: Mapping[str, Any]) -> Features:
+    """Return columns as arrays of floats."""
     return {name: np.array(v, dtype=np.float64) for name, v in columns.items()}
 
 
-def _shared_words(view: ClusterView) -> Features:
+def _shared_word_features(view: ClusterView) -> Features:
     """Measure the words and pairs of words that many documents share."""
     units: dict[int, set[Any]] = defaultdict(set)
     sentences = zip(view.document.tolist(), view.words, view.pairs, strict=True)
@@ -288,7 +298,8 @@ def _shared_words(view: ClusterView) -> Features:
     }
 
 
-def _headlines(view: ClusterView) -> Features:
+def _headline_features(view: ClusterView) -> Features:
+    """Measure similarity to the headlines of all documents, and of the own one."""
     every = Counter(w for tokens in view.headlines for w in dict.fromkeys(tokens))
     documents = view.document
     similarity = np.zeros(len(documents))
@@ -302,7 +313,8 @@ def _headlines(view: ClusterView) -> Features:
     }
 
 
-def _leads(view: ClusterView) -> Features:
+def _lead_features(view: ClusterView) -> Features:
+    """Measure similarity to the first sentences of all documents."""
     columns = {}
     for name, last in (("first sentences", 0), ("first three sentences", 2)):
         rows = np.flatnonzero(view.position <= last)
@@ -353,17 +365,19 @@ def _direction(view: ClusterView, weight: Mapping[str, float]) -> FloatArray:
 
 
 def _mean(values: Sequence[float]) -> float:
+    """Return the mean, 0 of nothing."""
     return sum(values) / max(1, len(values))
 
 
 def _unit(vector: FloatArray) -> FloatArray:
+    """Return a vector scaled to length 1; zeros stay."""
     length = float(np.linalg.norm(vector))
     return vector / length if length > 0.0 else vector
 
 
-_PAPER = (_length, _position, _centrality, _pronouns)
+_PAPER = (_length_features, _position_features, _centrality_features, _pronoun_features)
 
 FEATURE_SETS: Mapping[str, Sequence[Callable[[ClusterView], Features]]] = {
     "paper": _PAPER,
-    "full": (*_PAPER, _shared_words, _headlines, _leads),
+    "full": (*_PAPER, _shared_word_features, _headline_features, _lead_features),
 }

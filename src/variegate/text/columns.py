@@ -1,6 +1,7 @@
 """Lines of placed text in reading order: running lines, columns, rows of tables.
 
-A page is a list of :class:`Piece`, text without a wide gap at a place on the page.
+A page is a list of :class:`Piece`, text without a wide gap at a place on the page.  A
+row is a list of the pieces on one base line; ``character`` is the width of a letter.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def text_pages(text: str) -> list[list[Piece]]:
     ]
 
 
-def _rows(pieces: Iterable[Piece]) -> list[list[Piece]]:
+def _group_into_rows(pieces: Iterable[Piece]) -> list[list[Piece]]:
     """Return the pieces on one base line together, from top to bottom."""
     rows: list[list[Piece]] = []
     for piece in sorted(pieces, key=lambda one: (one.base, one.left)):
@@ -79,37 +80,38 @@ def _is_page_number(row: list[Piece]) -> bool:
 
 def without_running_lines(pages: Sequence[list[Piece]]) -> list[list[Piece]]:
     """Leave out page numbers, and lines that repeat at the edges of pages."""
-    all_rows = [_rows(page) for page in pages]
-    tops = _n_running([rows[:_EDGE_ROWS] for rows in all_rows])
+    all_rows = [_group_into_rows(page) for page in pages]
+    tops = _n_running_rows([rows[:_EDGE_ROWS] for rows in all_rows])
     all_rows = [rows[n:] for rows, n in zip(all_rows, tops, strict=True)]
-    feet = _n_running([rows[: -_EDGE_ROWS - 1 : -1] for rows in all_rows])
+    feet = _n_running_rows([rows[: -_EDGE_ROWS - 1 : -1] for rows in all_rows])
     return [
         [piece for row in rows[: len(rows) - n] for piece in row]
         for rows, n in zip(all_rows, feet, strict=True)
     ]
 
 
-def _n_running(edges: Sequence[list[list[Piece]]]) -> list[int]:
+def _n_running_rows(edges: Sequence[list[list[Piece]]]) -> list[int]:
     """Return how many rows of each page are running lines, from the edge inward.
 
     These are page numbers, lines that repeat, and lines by themselves at a height where
     other pages have such lines.
     """
-    counts = Counter(text for rows in edges for text in set(map(_key, rows)))
+    counts = Counter(text for rows in edges for text in set(map(_row_key, rows)))
 
     def is_known(row: list[Piece]) -> bool:
-        return counts[_key(row)] > 1 or _is_page_number(row)
+        """Whether a row repeats on another page or is a page number."""
+        return counts[_row_key(row)] > 1 or _is_page_number(row)
 
     heights = Counter(
         height
         for rows in edges
-        for height in {_height(row) for row in rows if is_known(row)}
+        for height in {_row_height(row) for row in rows if is_known(row)}
     )
     numbers = []
     for rows in edges:
         number = 0
         for row, inner in zip_longest(rows, rows[1:]):
-            is_usual = heights[_height(row)] >= max(3, 0.1 * len(edges))
+            is_usual = heights[_row_height(row)] >= max(3, 0.1 * len(edges))
             is_alone = inner is None or abs(inner[0].base - row[0].base) > (
                 _ALONE * max(row[0].size, inner[0].size)
             )
@@ -120,20 +122,22 @@ def _n_running(edges: Sequence[list[list[Piece]]]) -> list[int]:
     return numbers
 
 
-def _key(row: list[Piece]) -> tuple[str, int]:
+def _row_key(row: list[Piece]) -> tuple[str, int]:
+    """Return the text with digits as 0, and the size: the same for running lines."""
     # A title in larger letters is not the running head that repeats it.
     text = " ".join(piece.text for piece in row)
     return _DIGITS.sub("0", text), round(row[0].size)
 
 
-def _height(row: list[Piece]) -> tuple[int, int]:
+def _row_height(row: list[Piece]) -> tuple[int, int]:
+    """Return the rounded place of the base line, and the size."""
     return round(row[0].base), round(row[0].size)
 
 
 def _gutter(pieces: list[Piece], character: float) -> float | None:
-    """Return where the second of several columns of text begins, if there are any.
+    """Return where the second of two columns of text begins, None if there is one.
 
-    There the columns hold the largest part of the text.
+    Of several places, it is where the columns hold the largest part of the text.
     """
     slack = 2 * character
     lefts = Counter(round(piece.left / slack) * slack for piece in pieces)
@@ -156,6 +160,7 @@ def _gutter(pieces: list[Piece], character: float) -> float | None:
 
 
 def _n_characters(pieces: Iterable[Piece]) -> int:
+    """Return the length of all texts together."""
     return sum(len(piece.text) for piece in pieces)
 
 
@@ -173,10 +178,11 @@ def columns_of(pieces: list[Piece], character: float) -> Iterator[list[Piece]]:
     cut = _gutter(pieces, character)
     if cut is None:
         if pieces:
-            yield _lines(_rows(pieces), character)
+            yield _column_lines(_group_into_rows(pieces), character)
         return
 
     def side(piece: Piece) -> int:
+        """Return 0 for the first column, 1 for the second, 2 for both."""
         if piece.right <= cut + 2 * character:
             return 0
         return 1 if piece.left >= cut - 2 * character else 2
@@ -191,7 +197,8 @@ def columns_of(pieces: list[Piece], character: float) -> Iterator[list[Piece]]:
             yield from columns_of(part, character)
 
 
-def _line(row: list[Piece], character: float) -> Piece:
+def _join_row(row: list[Piece], character: float) -> Piece:
+    """Return a row as one piece, and whether it is of a table."""
     text = " ".join(piece.text for piece in row)
     size = max(row, key=lambda one: len(one.text)).size
     is_row = len(row) > 2
@@ -201,12 +208,12 @@ def _line(row: list[Piece], character: float) -> Piece:
     return Piece(text, row[0].left, row[-1].right, row[0].base, size, is_row)
 
 
-def _lines(rows: Iterable[list[Piece]], character: float) -> list[Piece]:
+def _column_lines(rows: Iterable[list[Piece]], character: float) -> list[Piece]:
     """Return the lines of a column; those below cells of a row belong to the row."""
     lines: list[Piece] = []
     left = math.inf
     for row in rows:
-        line = _line(row, character)
+        line = _join_row(row, character)
         left = min(left, line.left)
         if lines and lines[-1].is_row:
             is_close = line.base - lines[-1].base < 1.5 * max(line.size, lines[-1].size)

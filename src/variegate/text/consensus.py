@@ -61,11 +61,14 @@ def draw_near_budget(
     n_samples: int,
     generator: np.random.Generator,
 ) -> BoolArray:
-    """Draw sets, fewer large ones; with a budget, the half nearest to it."""
+    """Draw sets of sentences (n, N), fewer where they are large.
+
+    With a budget, the half of them nearest to it is kept; if all fits, all are one set.
+    """
     budget, costs = constraint.budget, constraint.costs
     if budget is not None and costs.sum() <= budget:
         return np.ones((1, len(ensemble)), dtype=bool)
-    kept, draw = _process(ensemble, constraint)
+    kept, draw = _prepare_sampler(ensemble, constraint)
     share = min(1.0, (_SHORT / kept) ** 2)
     fewest = min(_FEWEST, n_samples)
     if budget is None:
@@ -79,14 +82,14 @@ def draw_near_budget(
 Draw = Callable[[int, np.random.Generator], BoolArray]
 
 
-def _process(ensemble: LEnsemble, constraint: Constraint) -> tuple[float, Draw]:
-    """Return the mean size of samples, and a function that draws them."""
+def _prepare_sampler(ensemble: LEnsemble, constraint: Constraint) -> tuple[float, Draw]:
+    """Return the mean size of samples near the budget, and a function to draw them."""
     budget, costs = constraint.budget, constraint.costs
     if len(ensemble) > _FEW_CANDIDATES:
         values, vectors = symmetric_eigenpairs(ensemble.marginal_kernel())
         odds = logit(np.clip(values, 0.0, 1.0))
         weight = vectors.all() ** 2 @ costs
-        shift = 0.0 if budget is None else _shift(odds, weight, budget)
+        shift = 0.0 if budget is None else _log_scale(odds, weight, budget)
         if abs(shift) <= _SAFE_SCALE:
             kept = expit(odds + shift)
             size = float(kept.sum())
@@ -108,12 +111,16 @@ def scaled_to_cost(ensemble: LEnsemble, costs: FloatArray, total: float) -> LEns
     ``Σ_m c λ_m / (1 + c λ_m) Σ_i v_mi² costs_i``.
     """
     log_values, vectors = ensemble.representation.eigenpairs
-    shift = _shift(log_values, vectors.all() ** 2 @ costs, total)
+    shift = _log_scale(log_values, vectors.all() ** 2 @ costs, total)
     return LEnsemble.from_quality(ensemble.S, ensemble.log_scale + 0.5 * shift)
 
 
-def _shift(log_values: FloatArray, weight: FloatArray, total: float) -> float:
-    """Return ``log c``, by halving an interval."""
+def _log_scale(log_values: FloatArray, weight: FloatArray, total: float) -> float:
+    """Return ``log c`` at which the expected cost is ``total``, by halving an interval.
+
+    The eigenvalues have logarithms ``log_values`` (N,), and each gives a share of its
+    ``weight`` (N,).
+    """
     low, high = -_WIDEST_SCALE, _WIDEST_SCALE
     for _ in range(_BISECTIONS):
         middle = 0.5 * (low + high)
@@ -139,7 +146,7 @@ class WordAgreement(Agreement):
 
 
 def word_bags(subsets: BoolArray, counts: sparse.csr_array) -> FloatArray:
-    """Return how often each unit is in each subset of the sentences."""
+    """Return how often each of W units is in each of T subsets (T, N): (T, W)."""
     units = sparse.csr_array(counts.T, dtype=np.float32)
     members = sparse.csr_array(np.ascontiguousarray(subsets.T), dtype=np.float32)
     # With units in rows, as the search reads them without a copy.
@@ -147,7 +154,7 @@ def word_bags(subsets: BoolArray, counts: sparse.csr_array) -> FloatArray:
 
 
 class GrowingSummary:
-    """A growing summary, and its mean agreement with targets of ``weights`` (T,).
+    """A growing summary, and its mean agreement with T targets of ``weights`` (T,).
 
     Of each kind of unit, ``counts`` (N, W) are in sentences, ``targets`` (T, W).
     """
@@ -167,7 +174,7 @@ class GrowingSummary:
         return sum(part.value for part in self._parts)
 
     def gain(self) -> FloatArray:
-        """Return the gain in agreement by each sentence."""
+        """Return the gain in agreement by each sentence: (N,)."""
         gains = [part.with_each() - part.value for part in self._parts]
         return np.asarray(np.sum(gains, axis=0))
 
@@ -178,6 +185,8 @@ class GrowingSummary:
 
 
 class _Overlap:
+    """The units of one kind that a growing summary and its targets share."""
+
     def __init__(
         self, counts: sparse.csr_array, targets: FloatArray, weights: FloatArray
     ) -> None:
@@ -196,11 +205,12 @@ class _Overlap:
 
     @property
     def value(self) -> float:
+        """The mean F-score of the summary."""
         total = np.maximum(self._size + self._target_sizes, 1e-12)
         return float(2.0 * self._hits / total @ self._weights)
 
     def with_each(self) -> FloatArray:
-        """Return the mean F-score with each of the sentences added."""
+        """Return the mean F-score with each of the sentences added: (N,)."""
         from variegate.linalg.compiled import read_only
         from variegate.linalg.compiled.agreement import fill_mean_f_scores
 
@@ -212,6 +222,7 @@ class _Overlap:
         return values
 
     def add(self, item: int) -> None:
+        """Add the units of a sentence."""
         row = slice(self._starts[item], self._starts[item + 1])
         units, amounts = self._units[row], self._amounts[row][:, None]
         before, wanted = self._current[units][:, None], self._targets[units]

@@ -56,19 +56,20 @@ class Language:
     right_to_left: bool = False
 
 
-def _tables(name: str) -> dict[str, Any]:
+def _read_toml(name: str) -> dict[str, Any]:
+    """Read the tables of a TOML file of this package."""
     return tomllib.loads((files(__package__) / name).read_text(encoding="utf-8"))
 
 
 def _language(name: str, code: str, right_to_left: bool = False, **of: str) -> Language:
+    """Return a language from texts of words between spaces."""
     lists = {field: frozenset(text.split()) for field, text in of.items()}
     return Language(name, code, **lists, right_to_left=right_to_left)
 
 
-LANGUAGES: dict[str, Language] = {  # by name
-    name: _language(name, **known) for name, known in _tables("languages.toml").items()
-}
-_OTHERS = _tables("other_languages.toml")
+_TABLES = _read_toml("languages.toml")
+LANGUAGES = {name: _language(name, **table) for name, table in _TABLES.items()}
+_OTHERS = _read_toml("other_languages.toml")
 # Common words of other languages: German must not be taken for English.
 OTHER_WORDS: dict[str, frozenset[str]] = {
     name: frozenset(text.split()) for name, text in _OTHERS["words"].items()
@@ -130,9 +131,9 @@ def detect_language(text: str) -> str | None:
 
 
 def in_other_language(texts: Sequence[str]) -> list[bool]:
-    """Return which of the paragraphs of a document are not in its main language.
+    """Return for each paragraph whether it is not in the document's main language.
 
-    It is the one of most letters.  Paragraphs of fewer than 15 words, and those with
+    That is the one of most letters.  Paragraphs of fewer than 15 words, and those with
     common words of the main language too, count as being in it.
     """
     shares = [
@@ -155,7 +156,7 @@ def in_other_language(texts: Sequence[str]) -> list[bool]:
 
 
 def language_of(documents: Sequence[Document], name: str | None) -> str | None:
-    """Return the given name, or the detected one; None stands for "none"."""
+    """Return ``name``, or the detected language if it is None; "none" gives None."""
     if name is None:
         return detect_language("\n".join(one.text for one in documents))
     return None if name.strip().lower() == "none" else name

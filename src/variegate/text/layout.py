@@ -81,7 +81,7 @@ class _Line(NamedTuple):
 
 
 def trim(text: str, start: int, end: int) -> Span:
-    """Leave out white space and invisible characters at both ends."""
+    """Return a span without white space and invisible characters at both ends."""
     match = _LEADING.match(text, start, end)
     start = match.end() if match else start
     while end > start and _EDGE.match(text, end - 1):
@@ -89,7 +89,8 @@ def trim(text: str, start: int, end: int) -> Span:
     return start, end
 
 
-def _lines(text: str) -> Iterator[_Line]:
+def _lines_of(text: str) -> Iterator[_Line]:
+    """Yield the lines of a text that are not blank."""
     begin, blank = 0, True
     for line_break in _BREAK.finditer(text):
         start, end = trim(text, begin, line_break.start())
@@ -169,7 +170,7 @@ def wrapped_paragraphs(
 
     Lines of mails are, if any is followed by another one and none is longer than 100.
     """
-    lines = list(_lines(text))
+    lines = list(_lines_of(text))
     width, certain = _wrap_width(text, lines)
     if is_mail and width is None:
         widths = [line.width for line in lines]
@@ -204,7 +205,7 @@ def _is_dateline(line: str, language: Language | None) -> bool:
     return others <= 2 and (others < len(words) or written is not None)
 
 
-def _kinds(lines: list[str], language: Language | None) -> list[Kind]:
+def _paragraph_kinds(lines: list[str], language: Language | None) -> list[Kind]:
     """Return the kind of each paragraph of a document.
 
     The first line is a headline when sentences follow and it is short and has no
@@ -257,8 +258,8 @@ def blocks_of(
     pieces = [text[start:end] for start, end in spans]
     prose = list(range(len(pieces)))
     if wrapped:
-        prose = list(_prose(text, paragraphs, pieces))
-    found = _kinds([pieces[n] for n in prose], language)
+        prose = list(_prose_places(text, paragraphs, pieces))
+    found = _paragraph_kinds([pieces[n] for n in prose], language)
     kinds: dict[int, Kind] = dict(zip(prose, found, strict=True))
     for n, (line, rule) in enumerate(pairwise(pieces)):
         if wrapped and kinds.get(n) == "body" and _underlines(rule, line):
@@ -268,7 +269,7 @@ def blocks_of(
     ], wrapped
 
 
-def _prose(
+def _prose_places(
     text: str, paragraphs: list[list[_Line]], pieces: list[str]
 ) -> Iterator[int]:
     """Yield the places of paragraphs other than rows, quotations and code."""

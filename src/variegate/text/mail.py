@@ -67,6 +67,7 @@ def mail_document(data: bytes) -> Document:
 
 
 def _subject(message: EmailMessage) -> str:
+    """Return the subject on one line, "" where its encoding is broken."""
     try:
         return " ".join(str(message.get("subject", "")).split())
     except (MessageError, LookupError, ValueError):  # broken encoded words
@@ -74,6 +75,7 @@ def _subject(message: EmailMessage) -> str:
 
 
 def _content(part: MIMEPart) -> str:
+    """Return the text of a part, also where its encoding is broken."""
     try:
         content = part.get_content()
     except (LookupError, ValueError):  # an unknown character set, a broken encoding
@@ -103,6 +105,7 @@ def _passages(part: MIMEPart, text: str) -> list[Passage]:
 
 
 def _is_quoted(element: Any) -> bool:
+    """Whether an element of HTML is hidden, a quotation or a signature."""
     names = f"{element.get('class')} {element.get('id')}"
     is_quote = element.tag == "blockquote" or _QUOTED_HTML.search(names)
     return bool(is_quote) or is_hidden(element)

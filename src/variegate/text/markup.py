@@ -48,9 +48,9 @@ _ANCHORS = "¶#§🔗 \u00a0"
 
 
 class Passage(NamedTuple):
-    """A block of a document with its spans of code.
+    """A block of a document with its spans (start, end) of code.
 
-    It ``follows`` another after a line break only.
+    ``follows`` says that only a line break, not a blank line, is before it.
     """
 
     kind: Kind
@@ -60,16 +60,20 @@ class Passage(NamedTuple):
 
 
 class PassageReader:
-    """Collects the passages of text between the tags of HTML."""
+    """Collects the ``passages`` of HTML: tell it of each tag and text in order.
+
+    Elements inside a line stay in a passage; others begin and end one.
+    """
 
     def __init__(self) -> None:
         self.passages: list[Passage] = []
         self._kind: Kind = "body"
         self._links = 0
         self._code_depth = 0
-        self._begin(follows=False)
+        self._begin_passage(follows=False)
 
-    def _begin(self, *, follows: bool) -> None:
+    def _begin_passage(self, *, follows: bool) -> None:
+        """Begin an empty passage."""
         self._pieces = [""]
         self._length = self._link_length = 0
         self._code: list[tuple[int, int]] = []
@@ -79,9 +83,9 @@ class PassageReader:
     def start(self, tag: str) -> None:
         """Begin an element."""
         if tag in ("br", "hr"):
-            self._flush(follows=tag == "br")
+            self._end_passage(follows=tag == "br")
         elif tag in ("td", "th"):
-            self._append("\t" if self._length else "")
+            self._append_text("\t" if self._length else "")
         elif tag in _INLINE:
             self._links += tag == "a"
             if tag in _CODE:
@@ -89,7 +93,7 @@ class PassageReader:
                     self._code_start = self._length
                 self._code_depth += 1
         else:
-            self._flush()
+            self._end_passage()
             self._links = self._code_depth = 0
             self._kind = _KINDS.get(tag, "body")
 
@@ -102,7 +106,7 @@ class PassageReader:
                 if self._code_depth == 0 and self._code_start < self._length:
                     self._code.append((self._code_start, self._length))
         elif tag not in ("br", "hr", "td", "th"):
-            self._flush()
+            self._end_passage()
             self._kind = "body"
 
     def add(self, text: str | None) -> None:
@@ -110,20 +114,22 @@ class PassageReader:
         data = re.sub(r"[ \t\r\n\f]+", " ", text or "")
         if self._pieces[-1][-1:] in ("", " ", "\t"):
             data = data.lstrip(" ")
-        self._append(data)
+        self._append_text(data)
         self._link_length += len(data) * (self._links > 0)
 
     def strip_end(self) -> None:
-        """Leave out the white space before a mark in the text."""
+        """Remove the white space at the end of the passage, before a reference mark."""
         self._pieces = ["".join(self._pieces).rstrip()]
         self._length = len(self._pieces[0])
 
-    def _append(self, data: str) -> None:
+    def _append_text(self, data: str) -> None:
+        """Append text to the passage as it is."""
         if data:
             self._pieces.append(data)
             self._length += len(data)
 
-    def _flush(self, *, follows: bool = False) -> None:
+    def _end_passage(self, *, follows: bool = False) -> None:
+        """Keep the passage, if it has text, with its kind; begin another."""
         text, kind = "".join(self._pieces).rstrip(), self._kind
         if kind == "headline":
             text = text.strip(_ANCHORS)
@@ -134,7 +140,7 @@ class PassageReader:
         if text:
             code = [(start, min(end, len(text))) for start, end in self._code]
             self.passages.append(Passage(kind, text, code, self._follows))
-        self._begin(follows=follows)
+        self._begin_passage(follows=follows)
 
 
 def as_document(passages: Sequence[Passage], reader: str) -> Document:
@@ -154,7 +160,8 @@ def as_document(passages: Sequence[Passage], reader: str) -> Document:
     return Document(text, "", blocks, unbroken, reader)
 
 
-def _tree(source: str) -> Any:
+def _parse_html(source: str) -> Any:
+    """Return the root element of a page, as lxml parses it."""
     with explain_missing("reading HTML needs lxml", "text"):
         from lxml import etree, html
     parser = html.HTMLParser(
@@ -177,8 +184,8 @@ def is_hidden(element: Any) -> bool:
     )
 
 
-def _visible(tree: Any, is_left_out: Callable[[Any], bool] = is_hidden) -> Any:
-    """Empty elements of a tree; only those in a line of text do not divide it."""
+def _without_hidden(tree: Any, is_left_out: Callable[[Any], bool] = is_hidden) -> Any:
+    """Empty the elements of a tree that ``is_left_out``, in place, and return it."""
     for element in list(tree.iter()):
         if is_left_out(element):
             element.clear(keep_tail=True)
@@ -186,7 +193,8 @@ def _visible(tree: Any, is_left_out: Callable[[Any], bool] = is_hidden) -> Any:
     return tree
 
 
-def _read(tree: Any) -> list[Passage]:
+def _read_passages(tree: Any) -> list[Passage]:
+    """Return the passages of an element."""
     from lxml import etree
 
     reader = PassageReader()
@@ -209,10 +217,10 @@ def html_document(
     Left out are scripts, comments, navigation, dialogs, asides, footers, preformatted
     and hidden text, and all outside of ``<main>`` where a page has one.
     """
-    tree = _visible(_tree(source), is_left_out)
+    tree = _without_hidden(_parse_html(source), is_left_out)
     main = tree.xpath("//main | //*[@role='main'][not(ancestor::main)]")
-    passages = [passage for element in main for passage in _read(element)]
-    return as_document(passages or _read(tree), HTML_READER)
+    passages = [passage for element in main for passage in _read_passages(element)]
+    return as_document(passages or _read_passages(tree), HTML_READER)
 
 
 _HTML_NAMES = {  # of trafilatura's elements
@@ -232,7 +240,7 @@ def page_document(source: str) -> Document:
     with explain_missing("reading HTML needs trafilatura", "text"):
         import trafilatura
         from lxml import etree
-    page = _visible(_tree(source))
+    page = _without_hidden(_parse_html(source))
     for element in page.xpath("//code//*"):  # else their text comes before the rest
         element.drop_tag()
     xml = trafilatura.extract(
@@ -252,7 +260,7 @@ def page_document(source: str) -> Document:
             element.tag = "tt"  # typewriter
         element.tag = _HTML_NAMES.get(element.tag, element.tag)
         element.attrib.clear()
-    passages = _read(_visible(tree))
+    passages = _read_passages(_without_hidden(tree))
     if not any(passage.kind == "body" for passage in passages):
         reason = f"{HTML_READER} (trafilatura found no text)"
         return replace(html_document(source), reader=reason)
@@ -274,4 +282,5 @@ def markdown_document(source: str) -> Document:
         source = source[front_matter.end() :]
     source = _FOOTNOTE.sub("", _ALERT.sub(r"\1", source))
     page = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(source)
-    return as_document(_read(_visible(_tree(page))), "markdown-it-py")
+    tree = _without_hidden(_parse_html(page))
+    return as_document(_read_passages(tree), "markdown-it-py")

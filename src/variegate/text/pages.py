@@ -60,6 +60,8 @@ _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
 
 
 class _Paragraph(NamedTuple):
+    """The lines of a paragraph and its kind."""
+
     lines: list[Piece]
     kind: Kind
     number: int  # of the column it begins in
@@ -67,13 +69,17 @@ class _Paragraph(NamedTuple):
 
 
 def _starts_lower(text: str) -> bool:
+    """Whether a text, after brackets and quotes, begins in lower case."""
     return text.lstrip(_OPENING)[:1].islower()
 
 
 def _ends_before(
     paragraph: list[Piece], line: Piece, right: float, pitch: float, character: float
 ) -> bool:
-    """Whether a line of the same column begins another paragraph."""
+    """Whether a line of the same column begins another paragraph.
+
+    Full lines end at ``right``, and are ``pitch`` sizes of their letters apart.
+    """
     last = paragraph[-1]
     is_item = LIST_ITEM.match(paragraph[0].text) is not None
     room = (right - last.right) / character
@@ -98,7 +104,7 @@ def _ends_before(
     )
 
 
-def _pitch(columns: Sequence[list[Piece]]) -> float:
+def _line_pitch(columns: Sequence[list[Piece]]) -> float:
     """Return the distance of the lines of a paragraph, in sizes of their letters."""
     steps = [
         ((line.base - last.base) / line.size, line.text[0].islower())
@@ -121,8 +127,8 @@ def _right_edge(column: list[Piece]) -> float:
 
 
 def _paragraphs(columns: Sequence[list[Piece]], character: float) -> list[_Paragraph]:
-    """Return the lines of each paragraph, one over several columns included."""
-    pitch = _pitch(columns)
+    """Return the paragraphs of columns, each once even if it goes on in the next."""
+    pitch = _line_pitch(columns)
     groups: list[tuple[list[Piece], int, float]] = []
     for number, column in enumerate(columns):
         right = _right_edge(column)
@@ -136,15 +142,16 @@ def _paragraphs(columns: Sequence[list[Piece]], character: float) -> list[_Parag
         for line in lines:
             sizes[round(line.size, 1)] += len(line.text)
     body_size = max(sizes, key=lambda size: sizes[size])
-    return _over_columns(
+    return _join_over_columns(
         [
-            _Paragraph(lines, _kind(lines, body_size), n, lines[-1].right > edge)
+            _Paragraph(lines, _kind_of(lines, body_size), n, lines[-1].right > edge)
             for lines, n, edge in groups
         ]
     )
 
 
-def _kind(lines: list[Piece], body_size: float) -> Kind:
+def _kind_of(lines: list[Piece], body_size: float) -> Kind:
+    """Return the kind of a paragraph by its words, and its size beside the body's."""
     text = " ".join(line.text for line in lines)
     size, n_words = lines[0].size, len(text.split())
     if (
@@ -167,7 +174,7 @@ def _kind(lines: list[Piece], body_size: float) -> Kind:
     return "headline" if short else "body"
 
 
-def _over_columns(paragraphs: list[_Paragraph]) -> list[_Paragraph]:
+def _join_over_columns(paragraphs: list[_Paragraph]) -> list[_Paragraph]:
     """Join paragraphs that go on in another column; mark contents and references."""
     result: list[_Paragraph] = []
     body: int | None = None  # place of the last paragraph of the body
@@ -209,8 +216,11 @@ def _goes_on(before: list[_Paragraph], one: _Paragraph) -> bool:
     )
 
 
-def _joined(lines: list[Piece], words: Counter[str]) -> str:
-    """Return the text of a paragraph on one line, without hyphens of line ends."""
+def _paragraph_text(lines: list[Piece], words: Counter[str]) -> str:
+    """Return the text of a paragraph on one line, without hyphens of line ends.
+
+    How often ``words`` are in the document tells whether a hyphen is of the word.
+    """
     text = ""
     for line in lines:
         broken = _HYPHENATED.search(text)
@@ -254,7 +264,7 @@ def pages_document(pages: Sequence[list[Piece]], reader: str) -> Document:
         for word in _WORD.findall(line.text.replace("\u2010", "-").lower())
     )
     passages = [
-        Passage(one.kind, _BULLET.sub("", _joined(one.lines, words)))
+        Passage(one.kind, _BULLET.sub("", _paragraph_text(one.lines, words)))
         for one in _paragraphs(columns, character)
     ]
     return as_document([one for one in passages if one.text], reader)

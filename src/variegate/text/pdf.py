@@ -52,7 +52,7 @@ def pdf_document(data: bytes) -> Document:
         pages, left = [], _MOST_CHARACTERS
         for number in range(n_pages):
             try:
-                pieces, n_characters = _page(source[number], left)
+                pieces, n_characters = _read_page(source[number], left)
             except pypdfium2.PdfiumError as error:
                 raise ValueError(
                     f"page {number + 1} of the PDF file is damaged: {error}; open the "
@@ -71,7 +71,8 @@ def pdf_document(data: bytes) -> Document:
     return document
 
 
-def _page(page: Any, most: int) -> tuple[list[Piece], int]:
+def _read_page(page: Any, most: int) -> tuple[list[Piece], int]:
+    """Return the pieces of a page and its number of characters, at most ``most``."""
     import pypdfium2.raw as pdfium
 
     textpage = page.get_textpage()
@@ -83,7 +84,7 @@ def _page(page: Any, most: int) -> tuple[list[Piece], int]:
     height = page.get_height()
     box, matrix = pdfium.FS_RECTF(), pdfium.FS_MATRIX()
     x, y = ctypes.c_double(), ctypes.c_double()
-    writer = _Writer()
+    writer = _PieceWriter()
     for index in range(n_characters):
         letter = chr(pdfium.FPDFText_GetUnicode(textpage, index))
         if letter in "\r\n":
@@ -103,7 +104,13 @@ def _page(page: Any, most: int) -> tuple[list[Piece], int]:
     return writer.pieces, n_characters
 
 
-class _Writer:
+class _PieceWriter:
+    """Joins the letters of a page to ``pieces``; ``space`` is set after white space.
+
+    A letter has its ``sides`` (left, right), the ``base`` of its line from the top, and
+    a ``size``.
+    """
+
     def __init__(self) -> None:
         self.pieces: list[Piece] = []
         self.space = False
@@ -116,14 +123,14 @@ class _Writer:
     def add(
         self, letter: str, sides: tuple[float, float], base: float, size: float
     ) -> None:
-        """Add a character to the piece, or end it and begin another."""
+        """Add a letter; an accent goes to the letter at its place."""
         left = sides[0]
         if self._accent is not None:
             accent, self._accent = self._accent, None
             if letter.isalpha() and abs(accent[1][0] - left) < _SAME_PLACE * size:
                 letter = _accented(letter, accent[0])
             else:
-                self._put(*accent)
+                self._put_letter(*accent)
         below = [
             n
             for n, x in enumerate(self._lefts)
@@ -134,11 +141,12 @@ class _Writer:
         elif letter in _ACCENTS:
             self._accent = letter, sides, base, size
         else:
-            self._put(letter, sides, base, size)
+            self._put_letter(letter, sides, base, size)
 
-    def _put(
+    def _put_letter(
         self, letter: str, sides: tuple[float, float], base: float, size: float
     ) -> None:
+        """Put a letter at the end of the piece, or into a new one after a gap."""
         left, right = sides
         if letter in _HYPHENS:
             letter = "-"
@@ -173,10 +181,10 @@ class _Writer:
         self.space = False
 
     def end(self) -> None:
-        """End the piece."""
+        """End the piece, and keep it if it has text."""
         if self._accent is not None:
             accent, self._accent = self._accent, None
-            self._put(*accent)
+            self._put_letter(*accent)
         text = "".join(self._letters)
         # Characters beyond the first 65,536 come as two surrogates.
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -44,7 +44,8 @@ _OF_BYTES: dict[str, Callable[[bytes], Document]] = {
 DOCUMENT_SUFFIXES = (*_OF_TEXT, *_OF_BYTES)
 
 
-def _document(data: bytes, name: str, suffix: str, encoding: str) -> Document:
+def _parse_document(data: bytes, name: str, suffix: str, encoding: str) -> Document:
+    """Return the document in the bytes of a file, by its suffix."""
     suffix = ".pdf" if data.startswith(b"%PDF-") else suffix.lower()
     if suffix in _OF_BYTES:
         read = partial(_OF_BYTES[suffix], data)
@@ -60,7 +61,8 @@ def _document(data: bytes, name: str, suffix: str, encoding: str) -> Document:
     return replace(document, id=name)
 
 
-def _files(path: Path) -> list[Path]:
+def _files_at(path: Path) -> list[Path]:
+    """Return a file, or the documents in a folder and below."""
     if not path.is_dir():
         return [path]
     found = files_below(path, DOCUMENT_SUFFIXES)
@@ -93,21 +95,24 @@ def read_documents(
     for path in paths:
         if str(path) == "-":
             data = sys.stdin.buffer.read()
-            documents.append(_document(data, "standard input", ".txt", encoding))
+            documents.append(_parse_document(data, "standard input", ".txt", encoding))
         else:
             documents += [
-                _document(read_bytes(file), str(file), file.suffix, encoding)
-                for file in _files(Path(path))
+                _parse_document(read_bytes(file), str(file), file.suffix, encoding)
+                for file in _files_at(Path(path))
             ]
     if not documents:
         raise ValueError("no files to read: give at least one file or folder")
     return documents
 
 
-def _texts(
+def _documents_of(
     row: Mapping[str, Any], field: str, where: str, read: Callable[[str], Document]
 ) -> list[Document]:
-    """Return the documents of a list of strings, ``{id, text}`` or ``{id, path}``."""
+    """Return the documents of a field of a row: a list of texts or objects.
+
+    Objects are ``{id, text}``, or ``{id, path}`` of a file for ``read``.
+    """
     items = row.get(field) or []
     if not isinstance(items, list):
         raise ValueError(f"{where}: {field!r} must be a list, not {items!r:.40}")
@@ -149,9 +154,10 @@ def read_clusters(
     """
     clusters, wanted, place = [], dict(where or {}), ""
 
-    def read(name: str) -> Document:
+    def read_beside(name: str) -> Document:
+        """Read a file whose path is relative to the clusters."""
         file = Path(path).parent / name
-        return _document(read_bytes(file), str(file), file.suffix, encoding)
+        return _parse_document(read_bytes(file), str(file), file.suffix, encoding)
 
     for number, line in enumerate(read_text(path, encoding).split("\n"), 1):
         if not line.strip():
@@ -167,7 +173,7 @@ def read_clusters(
         if not isinstance(row, dict):
             raise ValueError(f"{place}: not an object but {line.strip():.40}")
         if all(row.get(field) == value for field, value in wanted.items()):
-            cluster = _cluster(row, place, read)
+            cluster = _parse_cluster(row, place, read_beside)
             if need_references and not cluster.references:
                 raise ValueError(
                     f"{place}: there are no 'references', the summaries to learn from "
@@ -182,10 +188,11 @@ def read_clusters(
     return clusters
 
 
-def _cluster(
+def _parse_cluster(
     row: Mapping[str, Any], where: str, read: Callable[[str], Document]
 ) -> Cluster:
-    documents = _texts(row, "documents", where, read)
+    """Return the cluster of a row without its id; ``where`` begins messages."""
+    documents = _documents_of(row, "documents", where, read)
     if not documents:
         raise ValueError(f"{where}: there are no 'documents'")
     spoken = row.get("language")
@@ -197,7 +204,9 @@ def _cluster(
         raise ValueError(f"{where}: {error}") from error
     return Cluster(
         documents=tuple(documents),
-        references=tuple(one.text for one in _texts(row, "references", where, read)),
+        references=tuple(
+            one.text for one in _documents_of(row, "references", where, read)
+        ),
         language=None if language is None else language.name,
         group=str(row.get("topic", "")),
     )

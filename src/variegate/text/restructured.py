@@ -57,7 +57,7 @@ def restructured_document(source: str) -> Document:
         from docutils.core import publish_doctree
     source, reader = _ROLE.sub(_text_of_role, source), PassageReader()
     try:
-        _read(publish_doctree(source, settings_overrides=_SETTINGS), reader)
+        _read_node(publish_doctree(source, settings_overrides=_SETTINGS), reader)
     except RecursionError as error:
         raise ValueError(
             "the reStructuredText is nested too deeply: save it as plain text (.txt)"
@@ -68,11 +68,11 @@ def restructured_document(source: str) -> Document:
 def _text_of_role(match: re.Match[str]) -> str:
     """Return the text that a role shows, as a literal where it names code."""
     role, text = match.groups()
-    text = _shown(text)
+    text = _shown_text(text)
     return text if role in _ROLES_OF_WORDS else f"``{text.strip()}``"
 
 
-def _shown(text: str) -> str:
+def _shown_text(text: str) -> str:
     """Return the part of the text of a role that is shown."""
     if titled := _TARGET.match(text):
         return titled[1].removeprefix("!")
@@ -81,7 +81,8 @@ def _shown(text: str) -> str:
     return text.lstrip("!.")
 
 
-def _read(node: Any, reader: PassageReader) -> None:
+def _read_node(node: Any, reader: PassageReader) -> None:
+    """Tell the reader of a node of docutils and all below, as if they were HTML."""
     from docutils.nodes import Inline
 
     name = node.tagname
@@ -90,7 +91,7 @@ def _read(node: Any, reader: PassageReader) -> None:
     elif name == "problematic" and (unknown := _UNKNOWN.fullmatch(node.astext())):
         reader.add(unknown[1])
     elif name == "title_reference":  # a role without a name
-        shown = _shown(node.astext())
+        shown = _shown_text(node.astext())
         tag = "span" if shown == node.astext() else "code"
         reader.start(tag)
         reader.add(shown)
@@ -101,5 +102,5 @@ def _read(node: Any, reader: PassageReader) -> None:
         tag = _HTML_NAMES.get(name, "span" if isinstance(node, Inline) else "div")
         reader.start(tag)
         for child in node.children:
-            _read(child, reader)
+            _read_node(child, reader)
         reader.end(tag)

@@ -49,8 +49,8 @@ class Score(NamedTuple):
     f: float
 
     @classmethod
-    def of(cls, ratios: Ratios, digits: int | None) -> Score:
-        """Return a score, every number rounded as soon as it is known."""
+    def from_ratios(cls, ratios: Ratios, digits: int | None) -> Score:
+        """Return a score, every number rounded to ``digits`` as soon as it is known."""
         precision, recall, _ = ratios
         if digits is not None:
             precision, recall = round(precision, digits), round(recall, digits)
@@ -88,7 +88,8 @@ def mean_scores(scores: Iterable[Mapping[str, Score]]) -> dict[str, Score]:
     return means
 
 
-def _runs(n: int, words: Words) -> Iterable[Unit]:
+def _ngrams(n: int, words: Words) -> Iterable[Unit]:
+    """Yield the runs of ``n`` neighbouring words."""
     return zip(*(words[start:] for start in range(n)), strict=False)
 
 
@@ -102,7 +103,7 @@ def pairs_within(skip: int, words: Words) -> Iterable[Unit]:
 
 
 def pairs_and_words(skip: int, words: Words) -> Iterable[Unit]:
-    """Yield the pairs and single words, all but the last.
+    """Yield the pairs of words as :func:`pairs_within`, and all words but the last.
 
     ROUGE-1.5.5 counts a word together with the pairs it begins.
     """
@@ -166,6 +167,7 @@ class Rouge(Tokenizer):
     digits: int | None = 5
 
     def __post_init__(self) -> None:
+        """Check the parameters; ``n`` becomes a tuple, ``stop_words`` a folded set."""
         n = (self.n,) if isinstance(self.n, int) else tuple(self.n)
         object.__setattr__(self, "n", tuple(dict.fromkeys(n)))
         if isinstance(self.stop_words, str):
@@ -186,6 +188,7 @@ class Rouge(Tokenizer):
             raise ValueError("nothing to measure; give n or su")
 
     def _check_measures(self) -> None:
+        """Raise unless the measures beside ROUGE-N can be computed."""
         if self.su is not None:
             check_count("su", self.su, least=0)
 
@@ -193,7 +196,7 @@ class Rouge(Tokenizer):
     def measures(self) -> dict[str, Callable[[Sequence[Any]], Pool]]:
         """The function that prepares references, by the names of the scores."""
         lengths = self.n if isinstance(self.n, tuple) else ()
-        units = {f"rouge-{length}": partial(_runs, length) for length in lengths}
+        units = {f"rouge-{length}": partial(_ngrams, length) for length in lengths}
         if self.su is not None:
             units[f"rouge-su{self.su:.0f}"] = partial(pairs_and_words, int(self.su))
         return {name: partial(CountPool, one) for name, one in units.items()}
@@ -237,5 +240,5 @@ class PreparedReferences:
         words, scores = self._rouge.read(summary), {}
         for name, pools in self._pools.items():
             best = max((pool(words) for pool in pools), key=attrgetter("merit"))
-            scores[name] = Score.of(best, self._rouge.digits)
+            scores[name] = Score.from_ratios(best, self._rouge.digits)
         return scores

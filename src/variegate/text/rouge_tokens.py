@@ -49,7 +49,10 @@ ive: ize:"""
 
 
 def _rule(suffixes: str, measure: int) -> tuple[re.Pattern[str], dict[str, str], int]:
-    """Return a pattern, replacements, and the measure that the stem must exceed."""
+    """Return a rule: a pattern, replacements, and the measure that a stem must exceed.
+
+    ``suffixes`` are pairs "suffix:replacement".
+    """
     replacements = dict(suffix.split(":") for suffix in suffixes.split())
     # The lazy stem makes the longest suffix win.
     return re.compile(rf"(.*?)({'|'.join(replacements)})"), replacements, measure
@@ -61,7 +64,7 @@ _RULES = [
 ]
 
 
-def _shape(word: str) -> str:
+def _letter_kinds(word: str) -> str:
     """Return ``v`` for every vowel and ``c`` for every other character.
 
     ``y`` is a vowel after a consonant, else a consonant.
@@ -73,28 +76,30 @@ def _shape(word: str) -> str:
     return shape
 
 
-def _measure(word: str) -> int:
-    runs = "".join(kind for kind, _ in groupby(_shape(word)))
+def _stem_measure(word: str) -> int:
+    """Return Porter's measure m of a stem."""
+    runs = "".join(kind for kind, _ in groupby(_letter_kinds(word)))
     return runs.count("vc")
 
 
 def _ends_like_hop(word: str) -> bool:
     """Whether the word ends in consonant, vowel, consonant but w, x, y."""
-    return _shape(word).endswith("cvc") and word[-1] not in "wxy"
+    return _letter_kinds(word).endswith("cvc") and word[-1] not in "wxy"
 
 
 def _without_ed_ing(word: str) -> str:
+    """Take off "ed" or "ing" and mend the end, or shorten "eed"."""
     if word.endswith("eed"):
-        return word[:-1] if _measure(word[:-3]) > 0 else word
+        return word[:-1] if _stem_measure(word[:-3]) > 0 else word
     left = re.fullmatch(r"(.*?)(ed|ing)", word)
-    if left is None or "v" not in _shape(left[1]):
+    if left is None or "v" not in _letter_kinds(left[1]):
         return word
     word = left[1]
     if word.endswith(("at", "bl", "iz")):
         return word + "e"
     if re.search(r"([^aeiouylsz])\1$", word):
         return word[:-1]
-    if _measure(word) == 1 and _ends_like_hop(word):
+    if _stem_measure(word) == 1 and _ends_like_hop(word):
         return word + "e"
     return word
 
@@ -113,16 +118,16 @@ def stem(word: str) -> str:
     elif word.endswith("s") and not word.endswith("ss"):
         word = word[:-1]
     word = _without_ed_ing(word)
-    if word.endswith("y") and "v" in _shape(word[:-1]):
+    if word.endswith("y") and "v" in _letter_kinds(word[:-1]):
         word = word[:-1] + "i"
     for pattern, replacements, measure in _RULES:
         split = pattern.fullmatch(word)
-        if split is not None and _measure(split[1]) > measure:
+        if split is not None and _stem_measure(split[1]) > measure:
             word = split[1] + replacements.get(split[2], "")
     left = word.removesuffix("e")
-    if _measure(left) > (1 if _ends_like_hop(left) else 0):
+    if _stem_measure(left) > (1 if _ends_like_hop(left) else 0):
         word = left
-    if word.endswith("ll") and _measure(word) > 1:
+    if word.endswith("ll") and _stem_measure(word) > 1:
         word = word[:-1]
     return word
 
@@ -170,9 +175,10 @@ class Tokenizer:
             )
         for word in words:
             if word not in (self.stop_words or ()):
-                yield self._stem(word) if self.stem else word
+                yield self._base_form(word) if self.stem else word
 
-    def _stem(self, word: str) -> str:
+    def _base_form(self, word: str) -> str:
+        """Return the exception or the stem of a word; short ones stay."""
         if len(word) <= 3 or not word.isascii():
             return word
         known = self.exceptions.get(word) if self.exceptions else None
@@ -180,7 +186,7 @@ class Tokenizer:
 
 
 def first_bytes(lines: list[str], limit: int) -> list[str]:
-    """Return lines of which only the first bytes of all are kept."""
+    """Return lines of which only the first ``limit`` bytes of all are kept."""
     kept = []
     for line in lines:
         data = line.encode("utf-8", "replace")[:limit]
@@ -190,6 +196,7 @@ def first_bytes(lines: list[str], limit: int) -> list[str]:
 
 
 def _first_words(lines: list[str], limit: int) -> list[str]:
+    """Return lines of which only the first ``limit`` words of all are kept."""
     kept = []
     for line in lines:
         # White space at the start of a line counts as a word: ROUGE-1.5.5 splits so.

@@ -63,21 +63,24 @@ _NUMBERING = re.compile(r"\W*(?:\d{1,2}\.)*\d{1,3}\W*$")
 
 
 @cache
-def _abbreviations(language: Language) -> re.Pattern[str]:
+def _abbreviation_pattern(language: Language) -> re.Pattern[str]:
+    """Return a pattern of the abbreviations of a language with their full stop."""
     forms = language.abbreviations
     forms |= {form[0].upper() + form[1:] for form in forms}
     names = "|".join(re.escape(form) for form in sorted(forms))
     return re.compile(rf"(?<![\w.{MARKS}])({names})\.")
 
 
-def _lone(match: re.Match[str]) -> str:
+def _keep_first_end(match: re.Match[str]) -> str:
+    """Return a match of marks as blanks, but for the first that ends a sentence."""
     end = re.search(r"[.!?]", match[0])
     if end is None:
         return match[0]
     return " " * end.start() + end[0] + " " * (len(match[0]) - end.end())
 
 
-def _capital(match: re.Match[str]) -> str:
+def _upper_case(match: re.Match[str]) -> str:
+    """Return a letter in upper case, if that is one letter."""
     upper = match[0].upper()
     return upper if len(upper) == 1 else match[0]
 
@@ -86,7 +89,7 @@ def _shadow(text: str, language: Language | None) -> str:
     """Return a text of the same length in the form that syntok expects."""
     shadow, code = text, None if language is None else language.code
     if language is not None:
-        shadow = _abbreviations(language).sub(r"\1·", shadow)
+        shadow = _abbreviation_pattern(language).sub(r"\1·", shadow)
     if code == "cs":  # ordinals: 8. ledna, 8. 1. 2005
         shadow = re.sub(r"(?<!\w)(\d{1,3})\.(?=\s?+[\da-zá-ž])", r"\1·", shadow)
     shadow = shadow.translate(_SAME_LENGTH)
@@ -103,12 +106,12 @@ def _shadow(text: str, language: Language | None) -> str:
     shadow = _CLOSING_QUOTES.sub(
         lambda match: match[1] + "”" + " " * (len(match[2]) - 1), shadow
     )
-    shadow = _LONE_PUNCTUATION.sub(_lone, shadow)
+    shadow = _LONE_PUNCTUATION.sub(_keep_first_end, shadow)
     all_lower = text == text.lower()
-    return (_ANY_END if all_lower else _TOKENIZED_END).sub(_capital, shadow)
+    return (_ANY_END if all_lower else _TOKENIZED_END).sub(_upper_case, shadow)
 
 
-def _starts(shadow: str) -> Iterator[int]:
+def _sentence_starts(shadow: str) -> Iterator[int]:
     """Yield where sentences begin in a stretch of shadow text."""
     yield 0
     end = _ENDS_HERE.search(shadow)
@@ -129,12 +132,13 @@ def _starts(shadow: str) -> Iterator[int]:
 
 
 def _sentence_spans(text: str, shadow: str, begin: int, end: int) -> list[Span]:
+    """Return the sentences of a paragraph (``begin``, ``end``), found in its shadow."""
     certain = [match.end() for match in _CERTAIN_END.finditer(text, begin, end)]
     starts = [
         left + start
         for left, right in pairwise([begin, *certain, end])
         if left < right
-        for start in _starts(shadow[left:right])
+        for start in _sentence_starts(shadow[left:right])
     ]
     spans: list[Span] = []
     joins = False
@@ -168,6 +172,7 @@ def split_sentences(
 def _split_document(
     number: int, document: Document, language: Language | None
 ) -> Iterator[Sentence]:
+    """Yield the sentences of document ``number`` of a cluster, with their kinds."""
     text = document.text
     shadow = _shadow(_without_code(document), language)
     blocks, known = blocks_of(document, language)

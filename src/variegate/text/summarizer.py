@@ -116,7 +116,7 @@ class Summarizer(FamilyApplication):
         self._check_parameters()
         clusters = list(clusters)
         reading, learning = self._progress_parts(progress, len(clusters))
-        training = TrainingSet.of(clusters, _as_budget(self.budget), reading)
+        training = TrainingSet.from_clusters(clusters, _as_budget(self.budget), reading)
         return self.fit_prepared(training, learning)
 
     def fit_prepared(self, training: TrainingSet, progress: Progress = ignore) -> Self:
@@ -134,10 +134,12 @@ class Summarizer(FamilyApplication):
         return self
 
     def _check_parameters(self) -> None:
+        """Raise unless the parameters can be used."""
         super()._check_parameters()
         _as_budget(self.budget)
 
     def _ground_set(self, view: ClusterView, rows: IntArray | None = None) -> GroundSet:
+        """Return the features of all candidates, or of some rows of them."""
         quality, similarity = view.quality(self.features), view.similarity(self.embed)
         if rows is None:
             return GroundSet(quality, similarity)
@@ -149,6 +151,7 @@ class Summarizer(FamilyApplication):
         return feature_names(self.features)
 
     def _oracle_text(self) -> str:
+        """Return how well the oracle summaries agree with people's."""
         return (
             f"best choice of sentences within {_as_budget(self.budget).describe()}: "
             f"ROUGE-1 F {self.training_['oracle_rouge_1_f']:.3f}, "
@@ -182,7 +185,7 @@ class Summarizer(FamilyApplication):
         check_is_fitted(self, "family_")
         checked = as_documents(documents)
         cluster = Cluster(checked, language=language_of(checked, language))
-        view = ClusterView.of(cluster)
+        view = ClusterView.from_cluster(cluster)
         return self.summarize_view(view, budget, omega, random_state)
 
     def summarize_view(
@@ -208,7 +211,7 @@ class Summarizer(FamilyApplication):
         rows = best_by_quality(model, view.quality(self.features), MAX_CANDIDATES)
         ensemble = model.ensemble(self._ground_set(view, rows))
         rng = self._generator(random_state)
-        selection = self._choose(view, rows, ensemble, limit, rng)
+        selection = self._choose_rows(view, rows, ensemble, limit, rng)
         places = np.array(view.candidates, dtype=np.intp)[rows]
         chosen = selection.among(places)
         taken = set(chosen.indices.tolist())
@@ -222,7 +225,7 @@ class Summarizer(FamilyApplication):
         said, cluster = None if limit is None else str(limit), view.cluster
         return Summary(cluster.documents, marked, said, omega, cluster.language, chosen)
 
-    def _choose(
+    def _choose_rows(
         self,
         view: ClusterView,
         rows: IntArray,
@@ -230,6 +233,7 @@ class Summarizer(FamilyApplication):
         budget: Budget | None,
         rng: np.random.Generator,
     ) -> Selection:
+        """Choose among the candidates ``rows``, over which the ensemble is."""
         texts = [view.texts[row] for row in rows]
         costs = (budget or Budget(1, "words")).costs(texts)
         if budget is not None and costs.min() > budget.limit:
@@ -243,6 +247,7 @@ class Summarizer(FamilyApplication):
         return decode(ensemble, Constraint(None, limit, costs), rng)
 
     def _decoder(self, counts: Sequence[sparse.csr_array], fill: bool) -> Decoder:
+        """Return a decoder that compares summaries by counts of units (N, W)."""
         return summary_decoder(self.n_samples, counts, fill)
 
     @classmethod
@@ -253,9 +258,11 @@ class Summarizer(FamilyApplication):
         return model
 
     def _encode_rest(self) -> dict[str, Any]:
+        """Return the sections of a model file beside the models."""
         return {"embedded": self.embedded_}
 
     def _decode_rest(self, document: Mapping[str, Any]) -> None:
+        """Set the attributes that :meth:`_encode_rest` wrote."""
         self.embedded_ = document["embedded"]
 
 
@@ -266,4 +273,5 @@ def load_default() -> Summarizer:
 
 
 def _as_budget(budget: str | Budget) -> Budget:
+    """Return a budget, parsed if it is text."""
     return budget if isinstance(budget, Budget) else Budget.parse(str(budget))

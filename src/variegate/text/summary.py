@@ -155,22 +155,24 @@ def html_report(summary: Summary, title: str = "Summary") -> str:
         language=language and language.code,
         right_to_left=language is not None and language.right_to_left,
         sentences=[
-            {"text": one.plain, "source": _name(summary, one.document)}
+            {"text": one.plain, "source": _document_name(summary, one.document)}
             for one in summary.sentences
         ],
         lowest=edges[0],
         edges=_SHADES,
         shades=[*between, f"over {edges[-1]} %"],
         percent=percent,
-        documents=list(_documents(summary)),
+        documents=list(_document_values(summary)),
     )
 
 
-def _name(summary: Summary, number: int) -> str:
+def _document_name(summary: Summary, number: int) -> str:
+    """Return the name of a document on the page."""
     return summary.documents[number].id or f"Document {number + 1}"
 
 
 def _facts(summary: Summary) -> dict[str, str]:
+    """Return the facts at the top of the page, by their names."""
     text, budget = summary.text, summary.budget
     allowed = budget and Budget.parse(budget).describe()
     return {
@@ -184,18 +186,23 @@ def _facts(summary: Summary) -> dict[str, str]:
     }
 
 
-def _documents(summary: Summary) -> Iterator[dict[str, object]]:
+def _document_values(summary: Summary) -> Iterator[dict[str, object]]:
+    """Yield the name, the number of chosen sentences and the blocks of documents."""
     marked: list[list[MarkedSentence]] = [[] for _ in summary.documents]
     for entry in summary.marked:
         marked[entry.sentence.document].append(entry)
     numbers = itertools.count(1)
     for place, entries in enumerate(marked):
         n_chosen = sum(entry.chosen for entry in entries)
-        blocks = list(_blocks(summary.documents[place], entries, numbers))
-        yield {"name": _name(summary, place), "n_chosen": n_chosen, "blocks": blocks}
+        blocks = list(_document_blocks(summary.documents[place], entries, numbers))
+        yield {
+            "name": _document_name(summary, place),
+            "n_chosen": n_chosen,
+            "blocks": blocks,
+        }
 
 
-def _blocks(
+def _document_blocks(
     document: Document, entries: Sequence[MarkedSentence], numbers: Iterator[int]
 ) -> Iterator[_Block]:
     """Yield a document in blocks, its chosen sentences with the next numbers."""

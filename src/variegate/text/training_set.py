@@ -33,13 +33,13 @@ TRAINING = Record(  # of a model file
 
 @dataclass(frozen=True, eq=False)
 class TrainingSet:
-    """Clusters, and the candidates that agree best with people's summaries, sorted."""
+    """Clusters, and their oracle summaries: sorted numbers of candidates."""
 
     views: list[ClusterView]
     targets: list[IntArray]
 
     @classmethod
-    def of(
+    def from_clusters(
         cls, clusters: Sequence[Cluster], budget: Budget, progress: Progress = ignore
     ) -> TrainingSet:
         """Split clusters into sentences and find their oracle summaries."""
@@ -47,7 +47,7 @@ class TrainingSet:
             raise ValueError("there are no clusters to learn from")
         for number, cluster in enumerate(clusters):
             as_language(cluster.language)
-            name, references = _name(number, cluster), cluster.references
+            name, references = _cluster_name(number, cluster), cluster.references
             if isinstance(references, str):
                 raise TypeError(
                     f"{name}: references must be a list of summaries, not one text"
@@ -56,10 +56,10 @@ class TrainingSet:
                 raise ValueError(f"{name} has no reference summary")
         training = cls([], [])
         for number, cluster in enumerate(clusters):
-            view = ClusterView.of(cluster)
+            view = ClusterView.from_cluster(cluster)
             if budget.costs(view.texts).min() > budget.limit:
                 raise ValueError(
-                    f"{_name(number, cluster)}: no sentence fits the budget of "
+                    f"{_cluster_name(number, cluster)}: no sentence fits the budget of "
                     f"{budget.describe()}"
                 )
             training.views.append(view)
@@ -73,7 +73,7 @@ class TrainingSet:
     @property
     def names(self) -> list[str]:
         """The name of each cluster in messages."""
-        return [_name(i, view.cluster) for i, view in enumerate(self.views)]
+        return [_cluster_name(i, view.cluster) for i, view in enumerate(self.views)]
 
     def describe(self) -> dict[str, float]:
         """Return the size, and the agreement of oracle summaries with people's."""
@@ -90,7 +90,8 @@ class TrainingSet:
         }
 
 
-def _name(number: int, cluster: Cluster) -> str:
+def _cluster_name(number: int, cluster: Cluster) -> str:
+    """Return the number and the id of a cluster, for messages."""
     return f"cluster {number}" + (f" ({cluster.id})" if cluster.id else "")
 
 

@@ -53,10 +53,11 @@ def word_document(data: bytes) -> Document:
             "writes: save the file again in a word processor"
         )
     etree.strip_elements(root, "{*}tbl", _FALLBACK, with_tail=False)
-    return as_document(list(_passages(root)), "the built-in Word reader")
+    return as_document(list(_read_paragraphs(root)), "the built-in Word reader")
 
 
-def _passages(root: Any) -> Iterator[Passage]:
+def _read_paragraphs(root: Any) -> Iterator[Passage]:
+    """Yield the paragraphs with text, as headlines if their style is a heading's."""
     word = f"{{{root.xpath('namespace-uri()')}}}"  # one of two namespaces
     spaces = [f"{word}{name}" for name in ("tab", "br", "cr")]
     for paragraph in root.iter(f"{word}p"):

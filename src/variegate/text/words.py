@@ -83,7 +83,7 @@ def words(text: str) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class WordCounts:
-    """Counts (sentences, words), and a vocabulary with the column of each word."""
+    """How often each word is in each sentence, (N, W), and the column of each word."""
 
     matrix: sparse.csr_array
     vocabulary: dict[Any, int]
@@ -104,7 +104,7 @@ def count_words(tokens: Sequence[Sequence[Any]]) -> WordCounts:
 
 
 def used_only(matrix: sparse.csr_array) -> sparse.csr_array:
-    """Return the columns that are not empty."""
+    """Return the columns of a matrix that are not empty."""
     return sparse.csr_array(matrix[:, np.unique(matrix.indices)])
 
 

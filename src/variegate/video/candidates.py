@@ -64,9 +64,9 @@ TRAINING = Record(
 
 @dataclass(frozen=True, eq=False)
 class VideoView:
-    """Candidates for key frames of one video, in order, with its duration in seconds.
+    """N candidates for key frames of one video, in order, with its duration in seconds.
 
-    ``shots`` are the numbers of their shots, if these are known.
+    ``shots`` are the numbers of their shots, empty if these are not known.
     """
 
     descriptions: Sequence[FrameDescription]
@@ -95,18 +95,18 @@ class VideoView:
 
     @cached_property
     def hue_distances(self) -> FloatArray:
-        """Distances of the histograms of hue: (N, N)."""
+        """The L1 distances of the histograms of hue of all pairs: (N, N)."""
         hues = np.array([d.hue for d in self.descriptions])
         return frame_distances(hues, hues)
 
     def quality(self) -> FloatArray:
-        """Return the features of the pictures, each with mean 0 and deviation 1."""
+        """Return the picture statistics (N, 9), each with mean 0 and deviation 1."""
         return standardized(np.array([d.picture for d in self.descriptions]))
 
     def similarity(
         self, encoder: FisherEncoder, blocks: Sequence[str] = BLOCKS
     ) -> dict[str, FloatArray]:
-        """Return features to compare frames by, vectors of length 1 in each block."""
+        """Return an array (N, D) for each block of features, its rows of length 1."""
         vectors = {
             block: [
                 encoder.encode(d.sift) if block == "patterns" else getattr(d, block)
@@ -118,7 +118,7 @@ class VideoView:
 
 
 def standardized(table: FloatArray) -> FloatArray:
-    """Return columns with mean 0 and deviation 1; a constant becomes 0."""
+    """Return a table with columns of mean 0 and deviation 1; constant ones are 0."""
     deviation = table.std(axis=0)
     deviation[deviation < _CONSTANT] = np.inf
     return np.asarray((table - table.mean(axis=0)) / deviation)
@@ -128,8 +128,8 @@ def standardized(table: FloatArray) -> FloatArray:
 class ReadVideo:
     """The candidates of a video, one for each stretch of like pictures.
 
-    ``spans`` are the times of these stretches; decisions are on every sampled frame.
-    Shots that are dark from end to end are left out.
+    ``spans`` are (start, end) of these stretches in seconds; ``decisions`` are on every
+    sampled frame.  ``shots`` are those with a frame that is not dark.
     """
 
     view: VideoView
@@ -138,17 +138,20 @@ class ReadVideo:
     shots: list[Shot]
 
     def candidate_at(self, time: float, reach: float = 0.0) -> int | None:
-        """Return the candidate whose stretch is nearest to a time, within reach."""
+        """Return the number of the candidate whose stretch is nearest to a time.
+
+        None where the nearest is more than ``reach`` seconds away.
+        """
         starts, ends = np.array(self.spans).T
         distance = np.maximum(np.maximum(starts - time, time - ends), 0.0)
         nearest = int(np.argmin(distance))
         return nearest if distance[nearest] <= reach else None
 
-    def around(self, place: int) -> tuple[float, float]:
-        """Return the first and last time that a candidate stands for.
+    def span_around(self, place: int) -> tuple[float, float]:
+        """Return the span of time (start, end) that candidate ``place`` stands for.
 
-        They are within its shot, half way to the stretches beside its own, and four
-        seconds away at most.
+        It is within the candidate's shot, ends half way to the stretches beside its
+        own, and four seconds away at most.
         """
         time = self.view.descriptions[place].time
         shots = self.view.shots
@@ -175,7 +178,8 @@ def read_candidates(
     decisions: list[Decision] = []
     reel = Reel(path, every)
 
-    def kept() -> Iterator[Frame]:
+    def kept_frames() -> Iterator[Frame]:
+        """Yield the frames that pass the screen; note the decision on every frame."""
         frames = with_progress(reel, path, progress)
         for decision, frame in screen(frames):
             decisions.append(decision)
@@ -183,23 +187,23 @@ def read_candidates(
                 yield frame
 
     stretches: list[Stretch] = []
-    for stretch in split_into_stretches(kept(), reel.cuts):
+    for stretch in split_into_stretches(kept_frames(), reel.cuts):
         stretches.append(stretch)
         if len(stretches) == 2 * MAX_CANDIDATES:
             stretches = merge_stretches(stretches, MAX_CANDIDATES)
     shots = reel.shots
     lit = {shot_at(shots, d.time) for d in decisions if d.kept or d.reason != "dark"}
     shots = [shot for place, shot in enumerate(shots) if place in lit]
-    stretches = _lasting(merge_stretches(stretches, MAX_CANDIDATES), shots)
+    stretches = _without_fades(merge_stretches(stretches, MAX_CANDIDATES), shots)
     places = [shot_at(shots, s.frame.time) for s in stretches]
     view = VideoView([s.frame for s in stretches], reel.duration, places)
     return ReadVideo(view, [(s.start, s.end) for s in stretches], decisions, shots)
 
 
-def _lasting(stretches: list[Stretch], shots: list[Shot]) -> list[Stretch]:
-    """Leave out the steps of fades, except the only stretch of a shot.
+def _without_fades(stretches: list[Stretch], shots: list[Shot]) -> list[Stretch]:
+    """Leave out stretches that are steps of a fade, unless a shot has no other.
 
-    These are short, and have less detail than a neighbour.
+    Such a step is short, and has less detail than a neighbour.
     """
     kept = []
     places = [shot_at(shots, stretch.frame.time) for stretch in stretches]
@@ -224,10 +228,11 @@ def sharpest_frames(
     Spans do not overlap, and have frames; among equals the first is taken.
     """
     found = groupby(frames_within(path, spans), key=itemgetter(0))
-    return [_sharpest(frame for _, frame in frames) for _, frames in found]
+    return [_sharpest_of(frame for _, frame in frames) for _, frames in found]
 
 
-def _sharpest(frames: Iterable[Frame]) -> Frame:
+def _sharpest_of(frames: Iterable[Frame]) -> Frame:
+    """Return the sharpest of the neighbouring frames of a span, less for its motion."""
     best: tuple[float, Frame] | None = None
     unrest = 0.0
     measured = ((frame, _smooth_grey(frame.image)) for frame in frames)
@@ -253,9 +258,10 @@ def _smooth_grey(image: AnyArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class TrainingVideo:
-    """A video, named by its path in messages, and the candidates that users chose.
+    """The candidates of a video, and those that users chose, by number.
 
-    Of each user, ``n_unmatchable`` frames are not among the candidates.
+    Of each user, ``n_unmatchable`` picks are near no candidate.  ``path`` names the
+    video in messages.
     """
 
     view: VideoView
@@ -264,8 +270,8 @@ class TrainingVideo:
     path: str = "a video"
 
     @classmethod
-    def of(cls, video: PickedVideo, every: float) -> TrainingVideo:
-        """Read the candidates of a video, and find the picked ones."""
+    def read(cls, video: PickedVideo, every: float) -> TrainingVideo:
+        """Read the candidates of a video, and match the times that users picked."""
         read = read_candidates(video.path, every)
         users, lost = [], []
         for times in video.users:
@@ -285,19 +291,19 @@ class TrainingVideo:
         return [np.unique(np.array(user, dtype=np.intp)) for user in self.users if user]
 
     @property
-    def _hues(self) -> tuple[FloatArray, list[FloatArray]]:
-        """Histograms of the candidates, (N, 16), and of the frames of each user."""
+    def _hue_histograms(self) -> tuple[FloatArray, list[FloatArray]]:
+        """Histograms (n, 16) of all candidates, and a list: of each user's frames."""
         hues = np.array([d.hue for d in self.view.descriptions])
         users = zip(self.users, self.n_unmatchable, strict=True)
         return hues, [with_lost(hues[list(user)], lost) for user, lost in users]
 
     @cached_property
     def oracle(self) -> IntArray:
-        """The candidates that agree best with all users."""
-        return oracle_keyframes(*self._hues)
+        """The numbers of the candidates that agree best with all users, sorted."""
+        return oracle_keyframes(*self._hue_histograms)
 
     @property
     def oracle_f(self) -> float:
         """The mean F-score of the oracle against the users."""
-        hues, users = self._hues
+        hues, users = self._hue_histograms
         return evaluate_keyframes(users, hues[self.oracle]).f

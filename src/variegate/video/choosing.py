@@ -84,19 +84,20 @@ def choose_frames(
     amount: Amount,
     generator: np.random.Generator,
 ) -> Choice:
-    """Choose among the candidates of a view, given the ensemble over them.
+    """Choose among the N candidates of a view, given the ensemble over them.
 
-    ``make_decoder`` takes which frames can be matched, and which are the same, of which
-    only one is chosen.
+    ``make_decoder`` takes two arrays (N, N): which frames can be matched, and which
+    count as the same, those more similar than ``max_similarity``, of which only one is
+    chosen.
     """
     limit = amount.most(len(view))
     lengths = np.sqrt(np.diagonal(ensemble.S))
     similarity = np.clip(ensemble.S / np.outer(lengths, lengths), 0.0, 1.0)
     # By colours alone, a shot would stand for others with nothing else in common.
-    matched = view.alike & (view.same_shot | _above(similarity, _ONE_SCENE))
-    same = _above(similarity, max_similarity)
+    matched = view.alike & (view.same_shot | _pairs_above(similarity, _ONE_SCENE))
+    same = _pairs_above(similarity, max_similarity)
     if amount.per_shot:
-        selection = _likeliest_of_each(ensemble, view.shots)
+        selection = _likeliest_of_each_shot(ensemble, view.shots)
         why, related = "same shot as", view.same_shot
     else:
         constraint = Constraint(None, limit, np.ones(len(view)))
@@ -108,9 +109,11 @@ def choose_frames(
     return Choice(ensemble, selection, refusals)
 
 
-def _above(similarity: FloatArray, limit: float) -> BoolArray:
-    """Return the pairs with a similarity above a limit, and each item with itself."""
-    # Up to rounding, none is above 1.
+def _pairs_above(similarity: FloatArray, limit: float) -> BoolArray:
+    """Return which pairs (N, N) have a similarity above a limit, and the diagonal.
+
+    A limit of 1 or more is exceeded by no pair, whatever the rounding.
+    """
     above = similarity > limit if limit < 1.0 else np.zeros(similarity.shape, bool)
     np.fill_diagonal(above, True)
     return np.asarray(above)
@@ -145,7 +148,8 @@ def fill_up(ensemble: LEnsemble, selection: Selection, count: int) -> Selection:
     return Selection.of(ensemble, chosen, reason)
 
 
-def _likeliest_of_each(ensemble: LEnsemble, shots: Sequence[int]) -> Selection:
+def _likeliest_of_each_shot(ensemble: LEnsemble, shots: Sequence[int]) -> Selection:
+    """Select from each shot the candidate of the largest marginal probability."""
     numbers = np.array(shots)
     likeliest = np.argsort(-ensemble.marginals(), kind="stable")
     _, first = np.unique(numbers[likeliest], return_index=True)
@@ -163,6 +167,7 @@ def _refusals(
     """Return the refusal of each candidate that is likelier than a chosen one.
 
     The reason is ``why``, where it is ``related`` (N, N) to a chosen one.
+    ``probability`` (N,) are marginals.
     """
     chosen = selection.indices
     likelier = probability > probability[chosen].min(initial=np.inf)
@@ -197,9 +202,10 @@ class MatchingAgreement(Agreement):
 
 
 class GrowingMatching:
-    """A choice of frames that grows, and maximum matchings with some sets (T, N).
+    """A choice of frames that grows, and its maximum matchings with T sets (T, N).
 
-    Empty sets match nothing.
+    The sets have ``votes`` (T,) as weights; ``alike``, ``same`` and ``beta`` are those
+    of :class:`MatchingAgreement`.  Empty sets match nothing.
     """
 
     def __init__(
@@ -225,8 +231,8 @@ class GrowingMatching:
         self._hits = np.zeros(len(sets))
         self._size = 0
 
-    def _shares(self, size: int) -> FloatArray:
-        """Return the value of a match with each set, if ``size`` frames are chosen."""
+    def _match_values(self, size: int) -> FloatArray:
+        """Return the value of a match with each set (T,) for a choice of ``size``."""
         square = self._beta**2
         totals = np.maximum(size + square * self._sizes, 1)
         return np.asarray((1.0 + square) * self._weights / totals)
@@ -234,16 +240,16 @@ class GrowingMatching:
     @property
     def value(self) -> float:
         """The mean F-score of the choice."""
-        return float(self._shares(self._size) @ self._hits)
+        return float(self._match_values(self._size) @ self._hits)
 
     def gain(self) -> FloatArray:
-        """Return the gain of the best frame, and upper bounds for the others.
+        """Return the gain (N,) of the best frame, and upper bounds for the others.
 
         Frames cost the same, so that a search needs only the best gain.
         """
         from variegate.linalg.compiled.agreement import fill_matching_gains
 
-        share = self._shares(self._size + 1)
+        share = self._match_values(self._size + 1)
         added = np.empty(len(self._free))
         sets = self._members, self._sizes, self._owner, self._adds
         fill_matching_gains(self._alike, *sets, share, self._free, added)
@@ -251,7 +257,7 @@ class GrowingMatching:
         return np.where(self._free, gain, -np.inf)
 
     def add(self, item: int) -> None:
-        """Add a frame, and leave out the frames that are the same."""
+        """Add frame number ``item``, after which its like cannot be added."""
         from variegate.linalg.compiled.agreement import augment_matchings
 
         sets = self._members, self._sizes, self._owner, self._adds

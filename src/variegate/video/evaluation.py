@@ -26,7 +26,7 @@ def frame_distances(one: Any, other: Any) -> FloatArray:
 
 
 def with_lost(histograms: FloatArray, n_lost: int) -> FloatArray:
-    """Return histograms (N, bins), then the histograms of lost frames, NaN."""
+    """Return histograms (N, bins) with ``n_lost`` rows of NaN for lost frames below."""
     return np.pad(histograms, ((0, n_lost), (0, 0)), constant_values=np.nan)
 
 

@@ -147,7 +147,7 @@ class FisherEncoder:
         # With more threads, sums come in any order, and a seed gives no fixed result.
         with threadpool_limits(limits=1):
             pca = PCA(n_components, svd_solver="full").fit(roots)
-            centre, components = _single(pca.mean_), _single(pca.components_)
+            centre, components = _as_single(pca.mean_), _as_single(pca.components_)
             mixture = GaussianMixture(
                 n_gaussians,
                 covariance_type="diag",
@@ -155,7 +155,7 @@ class FisherEncoder:
                 random_state=int(rng.integers(2**31)),
             ).fit((roots - centre) @ components.T)
         fitted = (mixture.weights_, mixture.means_, mixture.covariances_)
-        return cls(centre, components, *map(_single, fitted))
+        return cls(centre, components, *map(_as_single, fitted))
 
     def encode(self, descriptors: AnyArray) -> FloatArray:
         """Return the Fisher vector of descriptors (n, 128), (2 K D,) and of norm 1.
@@ -183,7 +183,7 @@ class FisherEncoder:
     @classmethod
     def from_dict(cls, section: Mapping[str, Any]) -> Self:
         """Return the encoder of a section of a file, checked against ``PATTERNS``."""
-        encoder = cls(**{name: _single(np.array(section[name])) for name in section})
+        encoder = cls(**{n: _as_single(np.array(section[n])) for n in section})
         mixture = len(encoder.weights), len(encoder.components)
         shapes = {
             "centre": (SIFT_LENGTH,),
@@ -208,13 +208,14 @@ class FisherEncoder:
 
 
 def _without_zeros(descriptors: AnyArray) -> AnyArray:
+    """Return the descriptors (n, 128) that have any number but 0."""
     return np.asarray(descriptors[descriptors.any(axis=1)])
 
 
 def _sample(
     descriptors: Sequence[AnyArray], limit: int, rng: np.random.Generator
 ) -> AnyArray:
-    """Return a sample without replacement of the rows of several arrays."""
+    """Return at most ``limit`` rows of several arrays, without rows of zeros."""
     usable = np.concatenate([_without_zeros(rows) for rows in descriptors])
     if len(usable) <= limit:
         return usable
@@ -222,11 +223,12 @@ def _sample(
 
 
 def _root_sift(descriptors: AnyArray) -> FloatArray:
+    """Return the square roots of the shares of each descriptor's sum: (n, 128)."""
     values = descriptors.astype(np.float64, order="C")
     return np.asarray(np.sqrt(values / values.sum(axis=1, keepdims=True)))
 
 
-def _single(values: AnyArray) -> FloatArray:
+def _as_single(values: AnyArray) -> FloatArray:
     """Return values rounded to single precision, in double and in C order.
 
     The order matters, as products of matrices round differently in another one.

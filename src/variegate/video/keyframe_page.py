@@ -28,7 +28,7 @@ _REASONS = ("dark", "flat", "blurred", "repeats the frame before")
 
 
 class _Dropped(NamedTuple):
-    """Neighbouring dropped frames; edges are half way to the frames beside them."""
+    """Neighbouring dropped frames, from half way to the frame before to that after."""
 
     start: float
     end: float
@@ -45,7 +45,7 @@ def html_report(summary: VideoSummary, title: str = "Key frames") -> str:
     """
     axis = _Axis(summary.duration)
     kept_for = (d.reason or "" for d in summary.decisions if d.kept)
-    dropped = _dropped(summary.decisions, summary.duration)
+    dropped = _dropped_stretches(summary.decisions, summary.duration)
     return render(
         "video",
         "keyframes.html",
@@ -56,7 +56,7 @@ def html_report(summary: VideoSummary, title: str = "Key frames") -> str:
         axis=axis,
         highest=_ceiling(max((c.probability for c in summary.candidates), default=0.0)),
         cuts=summary.shots[1:] if len(summary.shots) <= _MOST_CUTS else (),
-        frames=[_frame(keyframe, axis) for keyframe in summary.keyframes],
+        frames=[_keyframe_values(keyframe, axis) for keyframe in summary.keyframes],
         shape=f"{usual_aspect(summary.keyframes):.4f}" if summary.keyframes else "",
         styles={reason: f"r{place}" for place, reason in enumerate(_REASONS)},
         refused=[
@@ -66,12 +66,13 @@ def html_report(summary: VideoSummary, title: str = "Key frames") -> str:
         ],
         dropped=dropped,
         n_dropped=sum(not decision.kept for decision in summary.decisions),
-        counts=_counts(dropped, len(summary.decisions)),
+        counts=_count_rows(dropped, len(summary.decisions)),
         time_label=time_label,
     )
 
 
 def _facts(summary: VideoSummary) -> dict[str, str]:
+    """Return the facts at the top of the page, by their names."""
     facts = {"Duration": time_label(summary.duration)}
     n_shots, shown = len(summary.shots), summary.shots_shown
     if n_shots:
@@ -85,10 +86,10 @@ def _facts(summary: VideoSummary) -> dict[str, str]:
     }
 
 
-def _dropped(
+def _dropped_stretches(
     decisions: Sequence[Decision], duration: float
 ) -> dict[str, list[_Dropped]]:
-    """Return dropped frames by reason, in the order of the legend."""
+    """Return the stretches of dropped frames by reason, in the order of the legend."""
     times = [decision.time for decision in decisions]
     edges = [*times[:1], *((a + b) / 2 for a, b in pairwise(times)), duration]
     found: dict[str, list[_Dropped]] = {}
@@ -102,8 +103,8 @@ def _dropped(
     return {reason: found[reason] for reason in (*_REASONS, *others) if reason in found}
 
 
-def _counts(dropped: dict[str, list[_Dropped]], looked_at: int) -> list[Row]:
-    """Return frames, their share and stretches for each reason, and together."""
+def _count_rows(dropped: dict[str, list[_Dropped]], looked_at: int) -> list[Row]:
+    """Return a row for each reason and a last one for all: frames, share, stretches."""
     if not dropped:
         return []
     everything = [stretch for stretches in dropped.values() for stretch in stretches]
@@ -117,7 +118,7 @@ def _counts(dropped: dict[str, list[_Dropped]], looked_at: int) -> list[Row]:
 
 
 class _Axis:
-    """Places on the timeline, from 0 to 1; a single frame is in the middle."""
+    """Turns times into places on the timeline: the middle, if it has no length."""
 
     units = _UNITS
 
@@ -125,12 +126,15 @@ class _Axis:
         self.duration = duration
 
     def fraction(self, time: float) -> float:
+        """Return the place of a time from 0 to 1."""
         return time / self.duration if self.duration > 0.0 else 0.5
 
     def percent(self, time: float) -> str:
+        """Return the place of a time for a style sheet: "25%"."""
         return f"{100.0 * self.fraction(time):.5g}%"
 
     def unit(self, time: float) -> int:
+        """Return the place of a time from 0 to ``units``, those of the drawing."""
         return round(_UNITS * self.fraction(time))
 
     def ticks(self) -> list[tuple[str, str, str]]:
@@ -152,13 +156,14 @@ class _Axis:
 
 
 def _ceiling(probability: float) -> float:
-    """Return the least of 1, 1/2, 1/5, 1/10, 1/20, ... that is not exceeded."""
+    """Return the least of 1, 1/2, 1/5, 1/10, ... that a probability does not exceed."""
     steps = [part * 0.1**power for power in range(6) for part in (1.0, 0.5, 0.2)]
     enough = [step for step in steps if step >= probability > 0.0]
     return min(enough, default=1.0)
 
 
-def _frame(keyframe: Keyframe, axis: _Axis) -> dict[str, Any]:
+def _keyframe_values(keyframe: Keyframe, axis: _Axis) -> dict[str, Any]:
+    """Return the texts, place and JPEG picture of a key frame, for the template."""
     picture = keyframe.image
     if max(picture.shape) > _LARGEST:
         picture = fitted(picture, _LARGEST, _LARGEST)

@@ -128,7 +128,7 @@ class KeyframePicker(FamilyApplication):
         reading, learning = self._progress_parts(progress, len(videos))
         training = []
         for done, video in enumerate(videos, 1):
-            training.append(TrainingVideo.of(video, every))
+            training.append(TrainingVideo.read(video, every))
             reading("fitting", done, len(videos))
         encoder = self.fit_encoder([video.view for video in training])
         self.fit_prepared(training, encoder, learning)
@@ -174,6 +174,7 @@ class KeyframePicker(FamilyApplication):
         return self
 
     def _kernel(self) -> Kernel:
+        """Return the kernel to learn: linear and Gaussians, on each block."""
         return MultipleKernel(
             bandwidths={block: list(self.bandwidths) for block in self.blocks},
             linear=True,
@@ -181,10 +182,11 @@ class KeyframePicker(FamilyApplication):
         )
 
     def ground_set(self, view: VideoView) -> GroundSet:
-        """Return the features of the candidates of a video."""
+        """Return the quality and similarity features of the candidates of a video."""
         return GroundSet(view.quality(), view.similarity(self.encoder_, self.blocks))
 
     def _check_parameters(self) -> None:
+        """Raise unless the parameters can be used."""
         super()._check_parameters()
         if isinstance(self.blocks, str) or not len(self.blocks):
             raise ValueError(f"blocks must be a list of names, got {self.blocks!r}")
@@ -199,6 +201,7 @@ class KeyframePicker(FamilyApplication):
         return list(PICTURE_STATISTICS)
 
     def _oracle_text(self) -> str:
+        """Return how well the best choices of candidates agree with the picks."""
         f = self.training_["oracle_f"]
         return f"best choice of candidates: F {f:.3f} against the picks"
 
@@ -249,8 +252,8 @@ class KeyframePicker(FamilyApplication):
         video = read_candidates(path, every, self._progress_callback(progress))
         choice = self.choose(video.view, omega, amount, random_state)
         chosen = choice.selection.indices.tolist()
-        frames = sharpest_frames(path, [video.around(i) for i in chosen])
-        return VideoSummary.of(path, video, choice, frames, omega)
+        frames = sharpest_frames(path, [video.span_around(i) for i in chosen])
+        return VideoSummary.from_choice(path, video, choice, frames, omega)
 
     def choose(
         self,
@@ -270,13 +273,16 @@ class KeyframePicker(FamilyApplication):
         )
 
     def _decoder(self, alike: BoolArray, same: BoolArray) -> Decoder:
+        """Return a decoder, given the frames that are ``alike`` or the ``same``."""
         agreement = MatchingAgreement(alike, self.beta, same)
         return MBR(self.n_samples, None, agreement, GreedySearch(nonempty=True))
 
     def _encode_rest(self) -> dict[str, Any]:
+        """Return the sections of a model file beside the models."""
         return {"every": self.every_, "patterns": self.encoder_.to_dict()}
 
     def _decode_rest(self, document: Mapping[str, Any]) -> None:
+        """Set the attributes that :meth:`_encode_rest` wrote."""
         self.encoder_ = FisherEncoder.from_dict(document["patterns"])
         self.every_ = float(document["every"])
 

@@ -74,7 +74,7 @@ def parse_time(text: str) -> float:
 
 
 class _Row(NamedTuple):
-    """A line of a table, with "" for missing columns."""
+    """A pick in a table, "" for missing columns; ``where`` names its file and line."""
 
     where: str
     time: float
@@ -82,7 +82,8 @@ class _Row(NamedTuple):
     user: str = ""
 
 
-def _rows(table: Path, required: Sequence[str]) -> list[_Row]:
+def _read_rows(table: Path, required: Sequence[str]) -> list[_Row]:
+    """Read the rows of a CSV file, which must have the ``required`` columns."""
     text = read_text(table, remedy="save the table as CSV in UTF-8")
     reader = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
     lines = []
@@ -104,10 +105,11 @@ def _rows(table: Path, required: Sequence[str]) -> list[_Row]:
     _check_header(header, required, where)
     if not rest:
         raise ValueError(f"there are no rows in {table} after its first line")
-    return [_row(header, values, where) for where, values in rest]
+    return [_parse_row(header, values, where) for where, values in rest]
 
 
-def _row(header: Sequence[str], fields: Sequence[str], where: str) -> _Row:
+def _parse_row(header: Sequence[str], fields: Sequence[str], where: str) -> _Row:
+    """Return the row of some fields; ``where`` begins messages about it."""
     if len(fields) != len(header):
         raise ValueError(
             f"{where} has {count(len(fields), 'value')}, but the first line names "
@@ -122,6 +124,7 @@ def _row(header: Sequence[str], fields: Sequence[str], where: str) -> _Row:
 
 
 def _check_header(names: list[str], required: Sequence[str], where: str) -> None:
+    """Raise where a required column is missing, or a known one is there twice."""
     for column in required:
         if column in names:
             continue
@@ -170,9 +173,9 @@ def read_picks(
             if folder.exists()
             else f"there is no folder {folder}"
         )
-    find = cache(partial(_video, folder))
+    find = cache(partial(_find_video, folder))
     chosen: dict[Path, list[_Row]] = {}
-    for row in _rows(table, ("video", "time")):
+    for row in _read_rows(table, ("video", "time")):
         try:
             path = find(row.video)
         except ValueError as error:
@@ -185,13 +188,15 @@ def read_picks(
 
 
 def _times_by_user(rows: Iterable[_Row]) -> dict[str, tuple[float, ...]]:
+    """Return the sorted times of each user, each once."""
     chosen: dict[str, set[float]] = {}
     for row in rows:
         chosen.setdefault(row.user, set()).add(row.time)
     return {user: tuple(sorted(times)) for user, times in chosen.items()}
 
 
-def _video(folder: Path, name: str) -> Path:
+def _find_video(folder: Path, name: str) -> Path:
+    """Return the file of that name in a folder, with or without its suffix."""
     if not name:
         raise ValueError("there is no name of a video")
     if name in (".", "..") or re.search(r"[/\\]", name):
@@ -221,7 +226,7 @@ def read_choices(
     a column ``video`` only the rows of the given one are read; without a column
     ``user``, the user is "".
     """
-    rows = _rows(Path(table), ("time",))
+    rows = _read_rows(Path(table), ("time",))
     if video is not None:
         names = {"", Path(video).name, Path(video).stem}
         rows = [row for row in rows if row.video in names]

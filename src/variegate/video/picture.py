@@ -71,9 +71,9 @@ def shrunk(image: AnyArray, longest: float) -> AnyArray:
 
 
 def decoded(data: bytes) -> Picture | None:
-    """Return the picture in the bytes of a file, None where there is none.
+    """Return the picture in the bytes of an image file, None if they are not an image.
 
-    What is transparent lies on white.
+    Transparent parts lie on white.
     """
     array = np.frombuffer(data, dtype=np.uint8)
     try:
@@ -163,7 +163,10 @@ def colour_layout(image: AnyArray, rows: int, columns: int) -> FloatArray:
 
 
 def _histograms(values: AnyArray, cells: AnyArray, n_cells: int) -> FloatArray:
-    """Return the shares of the bins in each cell, flat, cell by cell."""
+    """Return the shares of 16 equal bins of values 0 to 255 in each cell, flat.
+
+    ``cells`` has the number of each pixel's cell; the bins of a cell are neighbours.
+    """
     flat = cells * N_BINS + values * N_BINS // 256
     counts = np.bincount(flat.ravel(), minlength=n_cells * N_BINS)
     by_cell = counts.reshape(n_cells, N_BINS)
@@ -204,6 +207,7 @@ def picture_statistics(image: AnyArray) -> FloatArray:
 
 
 def _mean_step(grey: FloatArray, axis: int) -> float:
+    """Return the mean difference of neighbours along an axis, 0 without neighbours."""
     steps = np.abs(np.diff(grey, axis=axis))
     return float(steps.mean()) if steps.size else 0.0
 
@@ -214,6 +218,7 @@ class FrameDescription:
 
     Attributes
     ----------
+    number, time : as in :class:`variegate.video.Frame`
     hue : array of shape (16,), the histogram that VSUMM compares
     palette, layout : arrays of shape (48,) and (25 · 48,)
         Roots of the histograms of hue, saturation and value, of the whole picture and
@@ -281,10 +286,11 @@ def dense_sift(image: AnyArray) -> NDArray[np.uint8]:
     grey = shrunk(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), _SIFT_LONGEST)
     half = shrunk(grey, 0.5 * max(grey.shape))
     scales = [grey, half] if min(half.shape) >= _PATCH else [grey]
-    return np.concatenate([_patches(scale) for scale in scales])
+    return np.concatenate([_patch_descriptors(scale) for scale in scales])
 
 
-def _patches(grey: AnyArray) -> NDArray[np.uint8]:
+def _patch_descriptors(grey: AnyArray) -> NDArray[np.uint8]:
+    """Return the SIFT descriptors (n, 128) of the patches of a grey picture."""
     rows, columns = map(_centres, grey.shape)
     places = product(map(float, rows), map(float, columns))
     keypoints = [cv2.KeyPoint(column, row, _KEYPOINT, 0.0) for row, column in places]

@@ -107,7 +107,7 @@ def read_frames(path: str | PathLike[str], every: float = 1.0) -> Iterator[Frame
     """
     check_every(every)
     file = Path(path)
-    return _sampled(_open(file), file, every)
+    return _sampled_frames(_open_capture(file), file, every)
 
 
 def with_progress(
@@ -158,16 +158,16 @@ def frames_within(
 
     Spans are in order and do not overlap; a frame at the end of one is not in it.
     """
-    capture = _open(Path(path))
+    capture = _open_capture(Path(path))
     try:
         place = 0
-        for number, time in _grabbed(capture):
+        for number, time in _grab_frames(capture):
             while place < len(spans) and spans[place][1] <= time:
                 place += 1
             if place == len(spans):
                 return
             start = spans[place][0]
-            if time >= start and (frame := _retrieved(capture, number, time)):
+            if time >= start and (frame := _decode_frame(capture, number, time)):
                 yield place, frame
     finally:
         capture.release()
@@ -175,7 +175,7 @@ def frames_within(
 
 def promised_duration(path: str | PathLike[str]) -> float | None:
     """Return the seconds that a container promises, or None: only for progress."""
-    capture = _open(Path(path))
+    capture = _open_capture(Path(path))
     try:
         n_frames = capture.get(cv2.CAP_PROP_FRAME_COUNT)
         rate = capture.get(cv2.CAP_PROP_FPS)
@@ -185,7 +185,8 @@ def promised_duration(path: str | PathLike[str]) -> float | None:
     return n_frames / rate if known else None
 
 
-def _open(file: Path) -> cv2.VideoCapture:
+def _open_capture(file: Path) -> cv2.VideoCapture:
+    """Open a file as a video, or raise an error that says why it cannot be."""
     if not file.exists():
         raise VideoError(f"there is no file {file}; check the path")
     if not file.is_file():
@@ -199,13 +200,16 @@ def _open(file: Path) -> cv2.VideoCapture:
     return capture
 
 
-def _sampled(capture: cv2.VideoCapture, file: Path, every: float) -> Iterator[Frame]:
+def _sampled_frames(
+    capture: cv2.VideoCapture, file: Path, every: float
+) -> Iterator[Frame]:
+    """Yield the first readable frame of each time step; close the video at the end."""
     try:
         number, time, last_step = -1, -math.inf, -1
-        for number, time in _grabbed(capture):
+        for number, time in _grab_frames(capture):
             step = step_of(time, every)
             # A damaged frame leaves its step to the next one.
-            if step > last_step and (frame := _retrieved(capture, number, time)):
+            if step > last_step and (frame := _decode_frame(capture, number, time)):
                 last_step = step
                 yield frame
         if last_step < 0:
@@ -217,8 +221,8 @@ def _sampled(capture: cv2.VideoCapture, file: Path, every: float) -> Iterator[Fr
         capture.release()
 
 
-def _grabbed(capture: cv2.VideoCapture) -> Iterator[tuple[int, float]]:
-    """Yield the number and the time of each frame, which can then be retrieved."""
+def _grab_frames(capture: cv2.VideoCapture) -> Iterator[tuple[int, float]]:
+    """Yield the number and time of each frame, grabbed but not decoded."""
     time = -math.inf
     rate = _frame_rate(capture.get(cv2.CAP_PROP_FPS))
     for number in count():
@@ -229,7 +233,8 @@ def _grabbed(capture: cv2.VideoCapture) -> Iterator[tuple[int, float]]:
         yield number, time
 
 
-def _retrieved(capture: cv2.VideoCapture, number: int, time: float) -> Frame | None:
+def _decode_frame(capture: cv2.VideoCapture, number: int, time: float) -> Frame | None:
+    """Return the frame that was grabbed last, None if it is damaged."""
     decoded, image = capture.retrieve()
     if not decoded:
         return None
@@ -238,6 +243,7 @@ def _retrieved(capture: cv2.VideoCapture, number: int, time: float) -> Frame | N
 
 
 def _frame_rate(reported: float) -> float:
+    """Return frames a second, 25 where the reported rate is not a positive number."""
     known = math.isfinite(reported) and reported > 0.0
     return reported if known else _DEFAULT_RATE
 
@@ -257,6 +263,7 @@ def _frame_time(reported: float, number: int, rate: float, before: float) -> flo
 def _warn_if_truncated(
     file: Path, promised: float, n_read: int, time: float, rate: float
 ) -> None:
+    """Warn if clearly fewer frames than ``promised`` were read, up to a time."""
     missing, duration = promised - n_read, promised / rate
     # Where a format does not count its frames, the promise is an estimate.  Where they
     # are not evenly spaced, time tells what is missing; the last may be shown for long.

@@ -46,7 +46,10 @@ class Decision:
 
 @dataclass(frozen=True, eq=False)
 class _Judged:
-    """A frame and its flaw; None in place of a frame that can no longer be kept."""
+    """A frame and its flaw, "" for none, with the value that the last check measured.
+
+    ``frame`` is None where it can no longer be kept.
+    """
 
     number: int
     time: float
@@ -122,6 +125,7 @@ def _with_blurred_scenes(frames: Iterable[_Judged]) -> Iterator[_Judged]:
 
 
 def _judge(frame: Frame) -> _Judged:
+    """Measure a frame: its thumbnail, and its first flaw."""
     # OpenCV takes no views with reversed axes.
     image = np.ascontiguousarray(frame.image)
     try:
@@ -136,7 +140,7 @@ def _judge(frame: Frame) -> _Judged:
 
 
 def _flaw(small: Picture) -> tuple[str, float]:
-    """Return the first check that fails, with the measured value."""
+    """Return the flaw of a picture, "" for none, and the value that decided it."""
     grey = cv2.cvtColor(small, cv2.COLOR_RGB2GRAY)
     brightness = float(np.percentile(grey, 99.0))
     if brightness < _BRIGHTNESS:
@@ -160,4 +164,5 @@ def _sharpness(small: Picture) -> float:
 
 
 def _variance(picture: AnyArray) -> float:
+    """Return the sum of the variances of the channels of a picture."""
     return float(np.sum(np.square(cv2.meanStdDev(picture)[1])))

@@ -76,10 +76,12 @@ class _Step:
 
     @property
     def is_black(self) -> bool:
+        """Whether no pixel of the small picture is bright."""
         return bool(self.small.max() < _BLACK)
 
     @property
     def detail(self) -> float:
+        """The mean difference of neighbouring pixels, down plus across."""
         return sum(float(np.abs(np.diff(self.small, axis=a)).mean()) for a in (0, 1))
 
     def is_cut(self, usual: float) -> bool:
@@ -122,10 +124,10 @@ class Reel:
         """Yield the sampled frames, in order."""
         last, seen = -1, False
         held: _Step | None = None
-        for step, usual in _with_usual_change(_steps(self._timed())):
+        for step, usual in _with_usual_change(_steps(self._timed_frames())):
             frame = step.frame
             if step.is_cut(usual):
-                yield from self._missed(held, frame.time)
+                yield from self._missed_frame(held, frame.time)
                 seen, held = self._cut(step), None
             number = step_of(frame.time, self._every)
             if number > last:
@@ -133,7 +135,7 @@ class Reel:
                 yield frame
             elif not (seen or step.is_black):
                 held = max(filter(None, (held, step)), key=lambda s: s.detail)
-        yield from self._missed(held, self.duration)
+        yield from self._missed_frame(held, self.duration)
         if self.cuts and self.duration - self.cuts[-1] < _SHORTEST:
             self.cuts.pop()
 
@@ -143,7 +145,8 @@ class Reel:
         edges = [self._start, *self.cuts, self.duration]
         return [Shot(a, b) for a, b in pairwise(edges)]
 
-    def _timed(self) -> Iterator[Frame]:
+    def _timed_frames(self) -> Iterator[Frame]:
+        """Yield all frames, and keep ``duration`` up to date."""
         for count, frame in enumerate(self._frames):
             self._start = self._start if count else frame.time
             # The last frame lasts as long as others on average.
@@ -151,7 +154,8 @@ class Reel:
             self.duration = round(frame.time + lasts, 3)  # as containers round
             yield frame
 
-    def _missed(self, held: _Step | None, end: float) -> Iterator[Frame]:
+    def _missed_frame(self, held: _Step | None, end: float) -> Iterator[Frame]:
+        """Yield the held frame of a shot without another, unless it is a flash."""
         start = self.cuts[-1] if self.cuts else self._start
         if held is not None and end - start >= _SHORTEST:
             yield held.frame
@@ -178,6 +182,7 @@ def shot_at(shots: list[Shot], time: float) -> int:
 
 
 def _steps(frames: Iterable[Frame]) -> Iterator[_Step]:
+    """Yield each frame with its change from the frame before, inf for the first."""
     before: FloatArray | None = None
     for frame in frames:
         # The mean of four pixels is enough, and much faster than that of all.
@@ -201,6 +206,7 @@ def _with_usual_change(steps: Iterable[_Step]) -> Iterator[tuple[_Step, float]]:
 
 
 def _correlation(one: FloatArray, other: FloatArray) -> float:
+    """Return the correlation of the pixels of two pictures, 0 if one is constant."""
     a, b = one - one.mean(), other - other.mean()
     size = math.sqrt(float(np.sum(a * a) * np.sum(b * b)))
     return float(np.sum(a * b)) / size if size > 0.0 else 0.0
@@ -232,13 +238,13 @@ def split_into_stretches(
     best: tuple[Frame, FloatArray, float] | None = None
     start, end, first = 0.0, 0.0, np.empty(0)
     for frame in frames:
-        look, detail = _look(frame)
+        look, detail = _look_and_detail(frame)
         if best is not None and (
             distance(look, first) >= 1.0
             or frame.time - start > _LONGEST_STRETCH
             or bisect_right(cuts, frame.time) > bisect_right(cuts, end)
         ):
-            yield _described(start, end, *best)
+            yield _as_stretch(start, end, *best)
             best = None
         if best is None:
             start, first = frame.time, look
@@ -246,12 +252,13 @@ def split_into_stretches(
             best = frame, look, detail
         end = frame.time
     if best is not None:
-        yield _described(start, end, *best)
+        yield _as_stretch(start, end, *best)
 
 
-def _described(
+def _as_stretch(
     start: float, end: float, frame: Frame, look: FloatArray, detail: float
 ) -> Stretch:
+    """Return a stretch, whose best ``frame`` is described."""
     description = describe(frame.number, frame.time, frame.image)
     return Stretch(start, end, description, look, detail)
 
@@ -271,12 +278,13 @@ def merge_stretches(stretches: list[Stretch], n: int) -> list[Stretch]:
 
 
 def distance(one: FloatArray, other: FloatArray) -> float:
-    """Return how much two looks differ; at 1 a new stretch begins."""
+    """Return how much two looks of :class:`Stretch` differ; at 1 a new one begins."""
     hue, value, grey = np.split(np.abs(one - other), [N_BINS, 2 * N_BINS])
     return float(max(hue.sum() / _HUE, value.sum() / _VALUE, grey.mean() / _GREY))
 
 
-def _look(frame: Frame) -> tuple[FloatArray, float]:
+def _look_and_detail(frame: Frame) -> tuple[FloatArray, float]:
+    """Return a frame's look (16 hues, 16 values, 64 greys) and its detail."""
     small = shrunk(frame.image, _LONGEST)
     colours = colour_layout(small, 1, 1)
     grey = small.mean(axis=2)

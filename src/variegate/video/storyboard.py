@@ -31,15 +31,16 @@ _LINE = 18  # from one line of a label to the next
 
 def encode_png(image: Picture) -> bytes:
     """Return a picture (red, green and blue, 0 to 255) as the bytes of a PNG file."""
-    return _encoded(image, ".png", [])
+    return _encode(image, ".png", [])
 
 
 def encode_jpeg(image: Picture, quality: int = 85) -> bytes:
     """Return a picture as the bytes of a JPEG file, of a quality from 1 to 100."""
-    return _encoded(image, ".jpg", [cv2.IMWRITE_JPEG_QUALITY, quality])
+    return _encode(image, ".jpg", [cv2.IMWRITE_JPEG_QUALITY, quality])
 
 
-def _encoded(image: Picture, suffix: str, settings: list[int]) -> bytes:
+def _encode(image: Picture, suffix: str, settings: list[int]) -> bytes:
+    """Return a picture as the bytes of a file; ``settings`` are OpenCV's."""
     check_image(image)
     # OpenCV writes blue first.
     blue_first = np.ascontiguousarray(image[:, :, ::-1])
@@ -87,13 +88,14 @@ def storyboard(
         row, number = divmod(place, columns)
         top, left = 2 * _GAP + row * step, margin + number * (column + _GAP)
         cell = sheet[top : top + step - _GAP, left : left + across]
-        _draw(cell[:down], keyframe.image)
+        _draw_in_box(cell[:down], keyframe.image)
         _write(cell, time_label(keyframe.time), down + _LINE, bold=True)
         _write(cell, f"frame {keyframe.number}", down + 2 * _LINE)
     return sheet
 
 
-def _draw(box: Picture, image: Picture) -> None:
+def _draw_in_box(box: Picture, image: Picture) -> None:
+    """Draw a picture into the middle of a box, with a line around."""
     box[:] = _BARS
     height, width = box.shape[:2]
     picture = fitted(image, width, height)
@@ -105,7 +107,7 @@ def _draw(box: Picture, image: Picture) -> None:
 
 
 def _write(cell: Picture, text: str, line: int, bold: bool = False) -> None:
-    """Write a line into a picture, smaller if it would be wider."""
+    """Write text into a picture, its base ``line`` pixels down, small enough to fit."""
     font = cv2.FONT_HERSHEY_DUPLEX if bold else cv2.FONT_HERSHEY_SIMPLEX
     colour: Any = _INK if bold else _QUIET
     scale = 0.5

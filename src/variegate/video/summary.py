@@ -88,7 +88,7 @@ class VideoSummary:
     selection: Selection | None = None
 
     @classmethod
-    def of(
+    def from_choice(
         cls,
         source: str | PathLike[str],
         video: ReadVideo,
@@ -96,7 +96,10 @@ class VideoSummary:
         frames: Sequence[Frame],
         omega: float,
     ) -> VideoSummary:
-        """Join candidates, the choice among them, and its frames."""
+        """Join the candidates of a video, the choice among them, and its pictures.
+
+        ``frames`` are the chosen ones, in the order of the choice's sorted indices.
+        """
         # This selection does not keep the model in memory.
         selection = choice.selection.among(np.arange(len(video.view)))
         chosen = dict(zip(selection.indices.tolist(), frames, strict=True))
@@ -160,26 +163,30 @@ class VideoSummary:
             ],
             "shots_shown": self.shots_shown,
             "keyframes": [
-                _place(k) | {"probability": round(k.probability, 6)}
+                _number_and_time(k) | {"probability": round(k.probability, 6)}
                 for k in self.keyframes
             ],
             "candidates": [
-                _place(c)
+                _number_and_time(c)
                 | {"probability": round(c.probability, 6), "chosen": c.chosen}
-                | _reason(c)
+                | _refusal_values(c)
                 for c in self.candidates
             ],
             "dropped": [
-                _place(d) | {"reason": d.reason} for d in self.decisions if not d.kept
+                _number_and_time(d) | {"reason": d.reason}
+                for d in self.decisions
+                if not d.kept
             ],
         }
 
 
-def _place(frame: Keyframe | Candidate | Decision) -> dict[str, Any]:
+def _number_and_time(frame: Keyframe | Candidate | Decision) -> dict[str, Any]:
+    """Return the number and time of a frame, by the names in JSON."""
     return {"frame": frame.number, "time": round(frame.time, 3)}
 
 
-def _reason(candidate: Candidate) -> dict[str, Any]:
+def _refusal_values(candidate: Candidate) -> dict[str, Any]:
+    """Return why a candidate was refused as plain values; nothing if it was not."""
     if candidate.why_not is None:
         return {}
     similarity = candidate.similarity
