@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 import variegate as vg
-from variegate.baselines.learned import Ordering, embeddings_of
+from variegate.baselines.learned import ORDERINGS, Ordering, embeddings_of
 from variegate.decoding.residuals import rank_members
 from variegate.learning.problem import SharedExamples
 from variegate.tuning.kernel_search import Familiarity, KernelSearch
@@ -53,12 +53,13 @@ class Runner:
     means: dict
     seen: list = field(default_factory=list)
     seed: int = 0
+    rules: list = ()
 
     def fit(self, examples, part):
         self.seen.append((part, len(examples)))
         return self
 
-    def scores(self, fitted, ground_sets, wanted, rules=None):
+    def scores(self, fitted, ground_sets, wanted):
         rng = np.random.default_rng([self.seed, len(self.seen)])
         noise = 0.05 * rng.standard_normal(len(ground_sets))
         return {rule: mean + noise for rule, mean in self.means.items()}
@@ -107,7 +108,7 @@ def test_no_more_go_on_than_may_and_who_is_kept():
 
 def test_of_rules_as_good_the_first_is_taken():
     class Two(Runner):
-        def scores(self, fitted, ground_sets, wanted, rules=None):
+        def scores(self, fitted, ground_sets, wanted):
             rng = np.random.default_rng(7)
             base = rng.uniform(size=len(ground_sets))
             apart = rng.standard_normal(len(ground_sets))
@@ -131,10 +132,15 @@ def test_progress_counts_fits_and_ends_at_all_of_them():
 # Who runs ---------------------------------------------------------------------------
 
 
+def two_stage_rules(largest):
+    return [Rule(one, k) for one in ORDERINGS for k in range(1, largest + 1)]
+
+
 def test_scores_of_a_learned_model_are_those_of_its_choices():
     sets, subsets = examples(20)
     model = vg.LargeMarginDPP(kernel=vg.Linear(), max_iter=20, random_state=0)
-    way = LearnedDPP("linear", model, ("greedy", "expected-f"), largest=14)
+    sizes = [Rule("greedy", k) for k in range(1, 15)]
+    way = LearnedDPP("linear", model, [GREEDY, EXPECTED, *sizes])
     fitted = way.fit(SharedExamples(sets[:15], subsets[:15]), 0)
     found = way.scores(fitted, sets[15:], subsets[15:])
     assert list(found)[:3] == [GREEDY, EXPECTED, Rule("greedy", 1)]
@@ -153,7 +159,9 @@ def test_scores_of_a_learned_model_are_those_of_its_choices():
 
 def test_two_stages_are_those_of_scikit_learn_and_select():
     sets, subsets = examples(20)
-    way = TwoStage(5, vg.LargeMarginDPP(kernel=vg.Linear(normalize=True)))
+    way = TwoStage(
+        vg.LargeMarginDPP(kernel=vg.Linear(normalize=True)), two_stage_rules(5)
+    )
     fitted = way.fit(SharedExamples(sets[:15], subsets[:15]), 0)
     found = way.scores(fitted, sets[15:], subsets[15:])
     X = np.concatenate([one.quality for one in sets[:15]])
@@ -179,9 +187,8 @@ def test_two_stages_are_those_of_scikit_learn_and_select():
 
 def test_a_model_from_a_regression_has_its_direction():
     sets, subsets = examples(30, seed=3)
-    way = TwoStage(
-        5, vg.LargeMarginDPP(kernel=vg.Linear(normalize=True), random_state=0)
-    )
+    model = vg.LargeMarginDPP(kernel=vg.Linear(normalize=True), random_state=0)
+    way = TwoStage(model, two_stage_rules(5))
     direction = way.fit(SharedExamples(sets, subsets), 0)
     models = [way.learn(omega, sets, subsets) for omega in (0.5, 2.0)]
     for model in models:
@@ -194,7 +201,7 @@ def test_a_model_from_a_regression_has_its_direction():
 
 def test_a_regression_on_one_answer_says_nothing():
     sets, _ = examples(4)
-    way = TwoStage(3, vg.LargeMarginDPP())
+    way = TwoStage(vg.LargeMarginDPP(), two_stage_rules(3))
     for wanted in (np.arange(12), np.zeros(0, dtype=np.intp)):
         fitted = way.fit(SharedExamples(sets, [wanted] * 4), 0)
         assert not fitted.any()
@@ -279,7 +286,7 @@ def test_the_search_does_not_see_what_it_is_judged_by():
     ]
     model = vg.LargeMarginDPP(kernel=vg.Kinds(4), max_iter=5, random_state=0)
     for labels in (subsets, turned):
-        standing = Race(sets, labels).run([LearnedDPP("k", model, ("greedy",))])[0]
+        standing = Race(sets, labels).run([LearnedDPP("k", model, [GREEDY])])[0]
         first = standing.fitted[0]
         if labels is subsets:
             theta = first.theta_

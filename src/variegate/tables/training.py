@@ -172,7 +172,8 @@ class _Training:
 
         Without a comparison, or groups for it, that is the estimator as it is.
         """
-        given = Winner(LearnedDPP("", self.estimator, ()), Rule(self.estimator.decoder))
+        own = Rule(self.estimator.decoder)
+        given = Winner(LearnedDPP("", self.estimator, [own]), own)
         if self.kernels is None:
             return given, 0
         sizes = self.groups.survey.sizes

@@ -16,6 +16,7 @@ from sklearn.base import clone
 
 from variegate._progress import Progress, ignore
 from variegate._typing import FloatArray, IntArray
+from variegate.baselines.learned import ORDERINGS
 from variegate.decoding import Decoder
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
@@ -91,16 +92,20 @@ class KernelSearch:
         progress: Progress = ignore,
     ) -> Winner:
         """Return the winner of the race, after trying variations of its settings."""
-        largest = 0
+        sizes: Sequence[int] = ()
         if self.tries_sizes:
             largest = min(max(map(len, subsets)) + _MORE, MAX_LARGEST)
+            sizes = range(1, largest + 1)
+        rules = [Rule(decoder) for decoder in self.decoders]
+        rules += [Rule("greedy", k) for k in sizes]
         contenders: list[Any] = [
-            LearnedDPP(name, self._loosely_fitted_model(kernel), self.decoders, largest)
+            LearnedDPP(name, self._loosely_fitted_model(kernel), rules)
             for name, kernel in self.kernels.items()
         ]
-        if largest:
+        if sizes:
             model = clone(self.estimator).set_params(kernel=self.cosine)
-            contenders.append(TwoStage(largest, model))
+            two_stage = [Rule(ordering, k) for ordering in ORDERINGS for k in sizes]
+            contenders.append(TwoStage(model, two_stage))
         race = Race(ground_sets, subsets, seed=seed, progress=progress)
         # What is needed for unfamiliar ground sets is cheap, and worth a good choice.
         standings = race.run(contenders, keep=(*self.fixed, TwoStage.name))
@@ -133,14 +138,13 @@ class KernelSearch:
     def _try_variations(self, race: Race, winner: Winner) -> Winner:
         """Return the winner, with a variation of its settings if that clearly gains."""
         first: Any = winner.standings[0]
-        best, rule = first.contender, winner.rule
+        best, rule = first.contender, first.rule
         model = clone(best.model)
         base = replace(
             best,
             name="as it is",
             model=model.set_params(max_iter=min(model.max_iter, MAX_VARIED_ITER)),
-            decoders=[rule.how] if rule.k is None else [],
-            largest=rule.k or 0,
+            rules=[rule],
             starts=first.fitted,
         )
         others = [
@@ -159,10 +163,8 @@ class KernelSearch:
                 better = self._restore_full_settings(
                     replace(found, name=best.name, starts=())
                 )
-                return replace(
-                    winner, contender=better, rule=standing.rule, varied=varied
-                )
-        return replace(winner, rule=same.rule, varied=varied)
+                return replace(winner, contender=better, varied=varied)
+        return replace(winner, varied=varied)
 
     def _variations(
         self, model: LargeMarginDPP

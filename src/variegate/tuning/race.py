@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from variegate import metrics
 from variegate._progress import Progress, ignore
 from variegate._typing import FloatArray, IntArray
-from variegate.baselines.learned import ORDERINGS, Ordering, f_by_ordering, f_of_first
+from variegate.baselines.learned import Ordering, f_by_ordering, f_of_first
 from variegate.decoding import Decoder
 from variegate.decoding.residuals import rank_members
 from variegate.estimator import AllAlikeWarning, LargeMarginDPP
@@ -54,27 +54,24 @@ class Contender(Protocol):
     def name(self) -> str:
         """The name in reports."""
 
+    @property
+    def rules(self) -> Sequence[Rule]:
+        """The rules to be judged by, the mildest first."""
+
     def fit(self, examples: SharedExamples, part: int) -> Any:
         """Return a model fitted to ``examples``, all data without part ``part``."""
 
     def scores(
-        self,
-        fitted: Any,
-        ground_sets: Sequence[GroundSet],
-        wanted: Sequence[IntArray],
-        rules: Collection[Rule] | None = None,
+        self, fitted: Any, ground_sets: Sequence[GroundSet], wanted: Sequence[IntArray]
     ) -> dict[Rule, FloatArray]:
-        """Return the F-scores of the ground sets by rule, preferred rules first.
-
-        ``rules`` are those that are needed, by default all; others may be included.
-        """
+        """Return the F-score of every ground set, by rule."""
 
 
 @dataclass(eq=False)
 class Standing:
     """The fits and scores of a contender so far, with the rule that suits it best."""
 
-    contender: Contender
+    contender: Any
     #: The fitted model of each part.
     fitted: list[Any] = field(default_factory=list)
     #: F-scores of the held-out ground sets by rule, those of the first part first.
@@ -87,7 +84,7 @@ class Standing:
     @property
     def name(self) -> str:
         """The name of the contender."""
-        return self.contender.name
+        return str(self.contender.name)
 
     @property
     def rule(self) -> Rule:
@@ -109,12 +106,12 @@ class Standing:
         with map_positions_in_errors(part.learned):
             fitted = self.contender.fit(examples, len(self.fitted))
         with map_positions_in_errors(part.held_out):
-            judged, wanted, before = part.judged, part.wanted, self.by_rule
-            found = self.contender.scores(fitted, judged, wanted, before or None)
-        if before:
-            found = {rule: np.append(before[rule], found[rule]) for rule in before}
-        going_on = set(not_clearly_behind(found))
-        self.by_rule = {rule: found[rule] for rule in found if rule in going_on}
+            found = self.contender.scores(fitted, part.judged, part.wanted)
+        if known := self.by_rule:
+            found = {rule: np.append(known[rule], found[rule]) for rule in known}
+        left = set(not_clearly_behind(found))
+        self.by_rule = {rule: found[rule] for rule in found if rule in left}
+        self.contender = replace(self.contender, rules=list(self.by_rule))
         self.fitted.append(fitted)
 
     def _best_rule(self) -> tuple[Rule, FloatArray]:
@@ -206,10 +203,7 @@ class LearnedDPP:
 
     name: str
     model: LargeMarginDPP
-    #: Decoders to try, which decide how many items are chosen.
-    decoders: Sequence[str | Decoder]
-    #: The largest fixed number of items that is tried; 0 for none.
-    largest: int = 0
+    rules: Sequence[Rule]
     #: Fitted models to start from, one for each part of the data, if any.
     starts: Sequence[LargeMarginDPP] = ()
 
@@ -231,28 +225,27 @@ class LearnedDPP:
         fitted: LargeMarginDPP,
         ground_sets: Sequence[GroundSet],
         wanted: Sequence[IntArray],
-        rules: Collection[Rule] | None = None,
     ) -> dict[Rule, FloatArray]:
-        """Return F-scores by rule: decoders first, then numbers of items."""
-        decoders, largest = self.decoders, self.largest
-        if rules is not None:
-            decoders = [how for how in decoders if Rule(how) in rules]
-            largest = max(rule.k or 0 for rule in rules)
+        """Return the F-score of every ground set, by rule."""
+        largest = max(rule.k or 0 for rule in self.rules)
         rows = []
         for position, ground_set in enumerate(ground_sets):
-            members = wanted[position]
+            members, items = wanted[position], np.arange(len(ground_set))
             with name_position_in_errors(position):
                 ensemble = fitted.ensemble(ground_set)
-                choices = [ensemble.decode(how, random_state=0) for how in decoders]
-            row = [metrics.f_score(choice.indices, members) for choice in choices]
-            if largest:
-                order = rank_members(ensemble, np.arange(len(ground_set)), largest)
-                flags = as_indicator(members, len(ground_set))
-                row += f_of_first(flags, order, largest).tolist()
-            rows.append(row)
-        of_columns = [Rule(decoder) for decoder in decoders]
-        of_columns += [Rule("greedy", k) for k in range(1, largest + 1)]
-        return dict(zip(of_columns, np.array(rows).T, strict=True))
+                order = rank_members(ensemble, items, largest)
+                by_size = f_of_first(as_indicator(members, len(items)), order, largest)
+                rows.append(
+                    [
+                        by_size[rule.k - 1]
+                        if rule.k
+                        else metrics.f_score(
+                            ensemble.decode(rule.how, random_state=0).indices, members
+                        )
+                        for rule in self.rules
+                    ]
+                )
+        return dict(zip(self.rules, np.array(rows).T, strict=True))
 
     def learn(self, omega: float, ground_sets: Any, subsets: Any) -> LargeMarginDPP:
         """Return the model fitted for an omega."""
@@ -267,10 +260,9 @@ class TwoStage:
     features; then :func:`variegate.select` chooses a fixed number of items.
     """
 
-    #: The largest number of items that is tried.
-    largest: int
-    #: The model that :meth:`learn` fits, with the regression for a quality.
+    #: The model that :meth:`family` fits, with the regression for a quality.
     model: LargeMarginDPP
+    rules: Sequence[Rule]
     name: str = "logistic regression"
 
     def fit(self, examples: SharedExamples, part: int) -> FloatArray:
@@ -283,14 +275,10 @@ class TwoStage:
         fitted: FloatArray,
         ground_sets: Sequence[GroundSet],
         wanted: Sequence[IntArray],
-        rules: Collection[Rule] | None = None,
     ) -> dict[Rule, FloatArray]:
-        """Return F-scores by rule: an ordering and a number of items."""
-        orderings, largest = ORDERINGS, self.largest
-        if rules is not None:
-            known = {rule.how for rule in rules}
-            orderings = [ordering for ordering in ORDERINGS if ordering in known]
-            largest = max(rule.k or 0 for rule in rules)
+        """Return the F-score of every ground set, by rule."""
+        orderings: Any = list(dict.fromkeys(rule.how for rule in self.rules))
+        largest = max(rule.k or 0 for rule in self.rules)
         curves = []
         for ground_set, members in zip(ground_sets, wanted, strict=True):
             relevance = ground_set.quality @ fitted
@@ -300,9 +288,8 @@ class TwoStage:
             )
         table = np.array(curves)
         return {
-            Rule(ordering, k + 1): table[:, number, k]
-            for number, ordering in enumerate(orderings)
-            for k in range(largest)
+            rule: table[:, orderings.index(rule.how), (rule.k or 0) - 1]
+            for rule in self.rules
         }
 
     def learn(self, omega: float, ground_sets: Any, subsets: Any) -> LargeMarginDPP:
