@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.cluster import KMeans
 
 import reference
 import variegate as vg
@@ -75,6 +76,19 @@ def test_similarity_is_as_documented():
     expected = (1.0 - epsilon) * np.sqrt(p) @ np.sqrt(p).T + epsilon * np.eye(6)
     value = kernel.value(kernel.prepare(ground_set), added)
     np.testing.assert_allclose(value, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("few", "n_starts"), [(10_000, 4), (0, 1)])
+def test_the_centres_at_the_start_are_those_of_k_means(few, n_starts, monkeypatch):
+    monkeypatch.setattr("variegate.kernels.kinds._RESTARTED", few)
+    ground_sets, _ = one_of_each(30, seed=0, noise=2.0)
+    kernel = vg.Kinds(9, random_state=3).fit(ground_sets)
+    X = np.concatenate([one.features() for one in ground_sets])
+    X = X - X.mean(axis=0)
+    X = np.unique(X / np.linalg.norm(X, axis=1)[:, None], axis=0)
+    seed = int(np.random.default_rng(3).integers(2**31))
+    means = KMeans(9, n_init=n_starts, random_state=seed).fit(X)
+    np.testing.assert_allclose(kernel.centers_, means.cluster_centers_, atol=1e-12)
 
 
 @pytest.mark.parametrize("limit", [np.inf, 0], ids=["numpy", "compiled"])
