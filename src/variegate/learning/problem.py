@@ -40,7 +40,7 @@ from variegate.learning.stacks import (
 )
 from variegate.linalg.determinants import NotPositiveDefiniteError
 from variegate.linalg.lapack import limit_blas_to_one_thread
-from variegate.linalg.limits import STACK_LIMIT, should_use_compiled
+from variegate.linalg.limits import should_use_compiled
 
 Stack = DenseStack | DualStack | EmbeddedStack
 
@@ -215,10 +215,9 @@ class TrainingProblem(LearningProblem):
         self, ground_set: GroundSet
     ) -> tuple[type[DualStack] | type[EmbeddedStack] | None, Any]:
         """Return class and ``prepared`` of a low-rank stack; None, None if not low."""
-        if len(ground_set) > STACK_LIMIT:
-            factors = low_rank_factors(self.kernel, ground_set)
-            if factors is not None:
-                return DualStack, factors
+        factors = low_rank_factors(self.kernel, ground_set)
+        if factors is not None:
+            return DualStack, factors
         embedded = prepare_low_rank_embedding(self.kernel, ground_set)
         return None if embedded is None else EmbeddedStack, embedded
 

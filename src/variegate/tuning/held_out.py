@@ -65,16 +65,18 @@ class Fold:
             )
 
 
-def not_clearly_behind(scores: Mapping[K, FloatArray]) -> list[K]:
-    """Return the keys of scores that are not clearly behind the best, the best first.
+def not_clearly_behind(
+    scores: Mapping[K, FloatArray], n_errors: float = DROPPED_AT
+) -> list[K]:
+    """Return the names of scores that are not clearly behind the best, the best first.
 
-    Scores are arrays over the same ground sets; "clearly" is ``DROPPED_AT``.
+    All are scores of the same ground sets; ``n_errors`` standard errors are clear.
     """
     names = sorted(scores, key=lambda name: -float(scores[name].mean()))
     left = []
     for name in names:
         behind, error = paired_difference(scores[names[0]], scores[name])
-        if not behind > DROPPED_AT * error:
+        if not behind > n_errors * error:
             left.append(name)
     return left
 

@@ -22,6 +22,7 @@ from variegate._typing import FloatArray, IntArray
 from variegate.baselines.learned import Ordering, f_by_ordering, f_of_first
 from variegate.decoding import Decoder
 from variegate.decoding.residuals import rank_members
+from variegate.ensemble import LEnsemble
 from variegate.estimator import AllAlikeWarning, LargeMarginDPP
 from variegate.ground_set import (
     GroundSet,
@@ -35,6 +36,10 @@ from variegate.tuning.held_out import Fold, not_clearly_behind, paired_differenc
 
 #: The first rule at most this many standard errors behind the best is taken.
 AS_GOOD = 0.5
+
+#: Standard errors behind the best at which a rule is not tried on further parts.  There
+#: are dozens of rules: the best of them is partly so by luck.
+RULE_DROPPED_AT = 3.0
 
 
 class Rule(NamedTuple):
@@ -109,7 +114,7 @@ class Standing:
             found = self.contender.scores(fitted, part.judged, part.wanted)
         if known := self.by_rule:
             found = {rule: np.append(known[rule], found[rule]) for rule in known}
-        left = set(not_clearly_behind(found))
+        left = set(not_clearly_behind(found, RULE_DROPPED_AT))
         self.by_rule = {rule: found[rule] for rule in found if rule in left}
         self.contender = replace(self.contender, rules=list(self.by_rule))
         self.fitted.append(fitted)
@@ -239,9 +244,7 @@ class LearnedDPP:
                     [
                         by_size[rule.k - 1]
                         if rule.k
-                        else metrics.f_score(
-                            ensemble.decode(rule.how, random_state=0).indices, members
-                        )
+                        else metrics.f_score(_decode(ensemble, rule), members)
                         for rule in self.rules
                     ]
                 )
@@ -250,6 +253,11 @@ class LearnedDPP:
     def learn(self, omega: float, ground_sets: Any, subsets: Any) -> LargeMarginDPP:
         """Return the model fitted for an omega."""
         return fit_by_steps(self.model, omega, ground_sets, subsets)
+
+
+def _decode(ensemble: LEnsemble, rule: Any) -> IntArray:
+    """Return the items that the decoder of a rule chooses."""
+    return ensemble.decode(rule.how, random_state=0).indices
 
 
 @dataclass(frozen=True, eq=False)
