@@ -76,12 +76,12 @@ def test_settings_are_written_as_parameters_or_otherwise():
     assert error.problems == (error,)
     assert str(Setting("a")) == "a"
     assert str(Setting("a", ("b", "c"))) == "a=['b', 'c']"
-    both = RefusalError.of([error, RefusalError("no")], [Setting("a", "b")])
+    both = RefusalError.from_problems([error, RefusalError("no")], [Setting("a", "b")])
     assert str(both) == (
         "2 problems:\n- set a='b', or c.\n- no\nall are solved by a='b'"
     )
     assert len(both.problems) == 2
-    assert str(error.within("x: ")) == "x: set a='b', or c."
+    assert str(error.with_prefix("x: ")) == "x: set a='b', or c."
 
 
 # Commands -------------------------------------------------------------------------

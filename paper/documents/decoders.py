@@ -102,4 +102,4 @@ def fill_greedily(
         constraint = Constraint(None, size, np.ones(len(ensemble)))
     state = Residuals(ensemble.representation)
     chosen, reason = grow_subset(state, constraint, fill=True, per_cost=False)
-    return Selection.of(ensemble, chosen, reason)
+    return Selection.from_items(ensemble, chosen, reason)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def explain_missing(problem: str, extra: str) -> Iterator[None]:
-    """Add the command that installs an extra to an import that fails."""
+    """Raise an ImportError in the block as ``problem`` and the command for an extra."""
     try:
         yield
     except ImportError as error:
@@ -16,8 +16,8 @@ def explain_missing(problem: str, extra: str) -> Iterator[None]:
 def install_command(extra: str) -> str:
     """Return the pip command that adds an extra to this installation.
 
-    pip records in ``direct_url.json`` (PEP 610) where it installed the package from,
-    unless that was an index.
+    From the same index, folder or URL, which pip records in ``direct_url.json``
+    (PEP 610) unless it is an index.
     """
     # Imported late: most programs never need them.
     import json

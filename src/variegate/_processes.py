@@ -1,4 +1,4 @@
-"""Processes that do not outlive the one that started them, however that one ends."""
+"""Processes that end with the parent that started them, even if that is killed."""
 
 from __future__ import annotations
 
@@ -40,17 +40,18 @@ _NICENESS = 10
 def parallel_processes(n_jobs: int | None, **options: Any) -> Any:
     """Return joblib's ``Parallel``, whose worker processes end with this process.
 
-    What they leave in shared memory and temporary folders is removed by the tracker of
-    joblib, a process that waits until all others have ended.
+    Their shared memory and temporary folders are removed by the tracker of joblib, a
+    process that waits until all others have ended.  ``options`` are those of joblib.
     """
     return Parallel(n_jobs=n_jobs, initializer=_exit_loky_worker_with_parent, **options)
 
 
 class ChildProcess:
-    """A process that exchanges pickles with this one, and ends with it.
+    """A process that exchanges pickled messages with this one, and ends with it.
 
-    It runs ``main()`` of a module, which calls :func:`connect_to_parent`.  The module
-    goes by its full name, so that both sides know the classes that are sent.
+    It runs ``main()`` of a module (by its full name, so that both sides know the
+    classes that are sent), which calls :func:`connect_to_parent`.  ``niceness`` lowers
+    its priority.
     """
 
     def __init__(self, module: str, niceness: int = 0) -> None:
@@ -72,20 +73,20 @@ class ChildProcess:
 
     @property
     def pid(self) -> int:
-        """The number of the process."""
+        """The process id."""
         return self._process.pid
 
     def send(self, message: Any) -> None:
-        """Send a message; OSError or ValueError where the process has ended."""
+        """Send a message; OSError or ValueError if the process has ended."""
         pickle.dump(message, self._stdin)
         self._stdin.flush()
 
     def receive(self) -> Any:
-        """Wait for the next message; EOFError where the process has ended."""
+        """Wait for the next message and return it; EOFError if the process ended."""
         return pickle.load(self._stdout)
 
     def end(self) -> None:
-        """End the process at once: it holds nothing that could be lost."""
+        """Kill the process."""
         self._process.kill()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_GRACE)
@@ -99,7 +100,7 @@ class ChildProcess:
 
 
 def connect_to_parent() -> tuple[queue.Queue[Any], Callable[[Any], None]]:
-    """Return the messages from the parent process, and a function that sends it one.
+    """Return a queue of messages from the parent, and a function that sends one to it.
 
     This process ends as soon as the parent closes the pipe or ends itself, in the
     middle of its work.  Standard output leads to standard error from now on:
@@ -110,6 +111,7 @@ def connect_to_parent() -> tuple[queue.Queue[Any], Callable[[Any], None]]:
     messages: queue.Queue[Any] = queue.Queue()
 
     def read() -> None:
+        """Put messages in the queue until the pipe closes; then exit the process."""
         try:
             while True:
                 messages.put(pickle.load(sys.stdin.buffer))
@@ -120,6 +122,7 @@ def connect_to_parent() -> tuple[queue.Queue[Any], Callable[[Any], None]]:
         os._exit(0)
 
     def send(message: Any) -> None:
+        """Send a message to the parent, if it is still there."""
         with suppress(BrokenPipeError):
             pickle.dump(message, out)
             out.flush()
@@ -129,13 +132,14 @@ def connect_to_parent() -> tuple[queue.Queue[Any], Callable[[Any], None]]:
 
 
 class ProcessCallError(RuntimeError):
-    """A call in another process failed, for a reason that the message says."""
+    """A call in another process failed; the message is its error."""
 
 
 class ProcessCall:
-    """Calls a function in a process of its own with a low priority.
+    """Calls a function without arguments in a process of its own with low priority.
 
-    The function and the value that it returns must be picklable.
+    The function and the value that it returns must be picklable; :meth:`result` starts
+    the call.
     """
 
     def __init__(self, function: Callable[[], Any]) -> None:
@@ -143,7 +147,7 @@ class ProcessCall:
         self._process = ChildProcess(__name__, _NICENESS)
 
     def result(self) -> Any:
-        """Wait for the value that the function returns."""
+        """Call the function; return its value, or raise ProcessCallError."""
         try:
             self._process.send(self._function)
             result, problem = self._process.receive()
@@ -157,12 +161,12 @@ class ProcessCall:
         return result
 
     def end(self) -> None:
-        """End the call, which fails."""
+        """Kill the process, so that :meth:`result` raises."""
         self._process.end()
 
 
 def main() -> None:
-    """Call the function that the parent process sends, and send back the result."""
+    """Call the function that the parent sends; send back its value, None or error."""
     messages, send = connect_to_parent()
     function = messages.get()
     answer: tuple[Any, str | None]
@@ -176,7 +180,7 @@ def main() -> None:
 
 def exit_when_parent_dies(parent: int) -> None:
     """Exit this process, from a thread, soon after the process ``parent`` died."""
-    # A thread that looks, for signals at a parent's death are Linux's alone, and are
+    # A thread polls, because signals at a parent's death exist on Linux only, and are
     # sent at the end of the parent's thread.  Windows never names another parent.
     threading.Thread(target=_exit_without_parent, args=(parent,), daemon=True).start()
 
@@ -189,6 +193,6 @@ def _exit_without_parent(parent: int) -> None:
 
 def _exit_loky_worker_with_parent() -> None:
     parent = multiprocessing.parent_process()
-    # Without a sentinel it is loky's worker, which no server stands above.
+    # A worker of loky has no sentinel.
     if parent is not None and parent.sentinel is None and parent.pid is not None:
         exit_when_parent_dies(parent.pid)

@@ -21,11 +21,14 @@ _PAUSE = 1.0
 
 
 def ignore(*step: object) -> None:
-    """Ignore progress: the default of both kinds of callbacks."""
+    """Do nothing: the default progress callback of both kinds."""
 
 
 def offset_progress(progress: Progress | None, before: int, total: int) -> Progress:
-    """Return the callback of a part of the work, ``before`` steps into ``total``."""
+    """Return a callback for a part of the work that begins after ``before`` steps.
+
+    It reports ``before + done`` of ``total`` steps of all work to ``progress``.
+    """
     if progress is None:
         return ignore
     return lambda stage, done, _: progress(stage, before + done, total)
@@ -45,7 +48,7 @@ class ProgressPrinter:
         self._start = self._last = time.monotonic()
 
     def __call__(self, text: str, *, always: bool = False) -> None:
-        """Print a line, unless one was printed a moment ago."""
+        """Print a line with the seconds so far, unless ``_PAUSE`` is not over."""
         now = time.monotonic()
         if not always and now - self._last < _PAUSE:
             return
@@ -54,6 +57,6 @@ class ProgressPrinter:
         print(f"{self.name}: {text} ({seconds:.0f} s)", file=sys.stderr, flush=True)
 
     def progress(self, stage: str, done: float, total: float) -> None:
-        """Print how far a stage is, and that it is finished."""
+        """Print the finished steps of a stage: a ``Progress`` callback."""
         end = f" of {round(total, 1):,}" if total else ""
         self(f"{stage}, {round(done, 1):,}{end}", always=bool(total) and done == total)

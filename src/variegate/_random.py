@@ -1,4 +1,4 @@
-"""One way from a ``random_state`` argument to a ``numpy.random.Generator``."""
+"""NumPy generators from ``random_state`` arguments, and streams by seed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def check_random_state(random_state: Any) -> None:
 
 
 def splitmix_uniforms(seeds: IntArray, steps: IntArray) -> FloatArray:
-    """Return numbers from [0, 1): SplitMix64 after that number of steps.
+    """Return numbers from [0, 1): number ``steps`` of the SplitMix64 stream of a seed.
 
     The same streams as :func:`variegate.linalg.compiled.elementary.next_uniform`.
 

@@ -1,4 +1,4 @@
-"""Checks of single values, so that every message about one reads the same."""
+"""Checks of parameters, which raise ValueError; ``name`` is the parameter's name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 
 def check_number(name: str, value: Any, *, positive: bool = False) -> None:
-    """Refuse anything but a finite number of at least (or above) zero."""
+    """Refuse anything but a finite number of at least zero, above it if positive."""
     is_number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
     if (
         not is_number
@@ -44,6 +44,6 @@ def check_real(name: str, values: Any) -> None:
 
 
 def check_choice(name: str, value: Any, known: Iterable[str]) -> None:
-    """Refuse an unknown name."""
+    """Refuse a value that is not among the ``known`` ones."""
     if value not in list(known):
         raise ValueError(f"unknown {name} {value!r}; there are {', '.join(known)}")

@@ -14,13 +14,13 @@ from variegate.linalg.determinants import log_principal_minors, split_scale
 
 __all__ = ["SyntheticData", "make_synthetic"]
 
-#: The most diverse subset is found by looking at all of them.
+#: The most probable subset is found by computing all 2^N probabilities.
 _MAX_ITEMS = 20
 
 
 @dataclass(frozen=True, eq=False)
 class SyntheticData:
-    """Ground sets with their most diverse subsets, with and without noise.
+    """Ground sets with their most probable subsets, with and without noise.
 
     Attributes
     ----------
@@ -97,6 +97,7 @@ def make_synthetic(
 
 
 def _check_theta(theta: Any, n_features: int, rng: np.random.Generator) -> FloatArray:
+    """Return ``theta`` (n_features,) checked, or drawn from ``N(0, I)`` if None."""
     if theta is None:
         return rng.standard_normal(n_features)
     array = np.asarray(theta, dtype=np.float64)
@@ -108,6 +109,7 @@ def _check_theta(theta: Any, n_features: int, rng: np.random.Generator) -> Float
 
 
 def _most_probable(X: FloatArray, theta: FloatArray) -> BoolArray:
+    """Return the most probable of all subsets of ``X`` (N, d) as a mask."""
     scaled = np.exp(X @ theta)[:, None] * X
     best = int(np.argmax(log_principal_minors(*split_scale(scaled @ scaled.T))))
     return (best >> np.arange(len(X)) & 1).astype(bool)

@@ -117,6 +117,7 @@ class LEnsemble:
         return f"<LEnsemble: {len(self)} items, {kind}>"
 
     def _repr_html_(self) -> str:
+        """Return the size and the most probable items as HTML."""
         from variegate.report.notebook import (
             format_number,
             hidden_rows_note,
@@ -144,18 +145,18 @@ class LEnsemble:
 
     @property
     def log_scale(self) -> FloatArray:
-        """``u``, half the logarithm of the diagonal of ``L``."""
+        """``u`` (N,), half the logarithm of the diagonal of ``L``."""
         return self.representation.log_scale
 
     @property
     def S(self) -> FloatArray:
-        """``L`` scaled to a unit diagonal, where it fits."""
+        """``L`` scaled to a unit diagonal; an error if ``N x N`` is too large."""
         refuse_large_matrix(len(self), "the similarity")
         return self.representation.submatrix(np.arange(len(self)))
 
     @property
     def L(self) -> FloatArray:
-        """The kernel, where it fits; infinite where an entry is too large a number."""
+        """The kernel; inf for entries that overflow, an error if ``N`` is too large."""
         S = self.S
         exponent = self.log_scale[:, None] + self.log_scale
         with np.errstate(over="ignore"):
@@ -218,10 +219,9 @@ class LEnsemble:
         return sample_spectral_k(log_values, vectors, k, n, rng, self.n_together)
 
     def size_distribution(self) -> FloatArray:
-        """Return the probabilities of choosing 0, 1, 2, ... items.
+        """Return the probabilities of choosing 0, 1, 2, ... items, up to the rank.
 
-        As many as the kernel's rank allows.  The number of items is a sum of
-        independent coins, one for each eigenvector.
+        The number of items is a sum of independent coins, one for each eigenvector.
         """
         return count_distribution(self.representation.marginal_eigenpairs[0])
 
@@ -298,7 +298,10 @@ class LEnsemble:
 def _choose_representation(
     dense: Dense, matrix: FloatArray, name: str
 ) -> Representation:
-    """Return a dense or graded representation; refuse a negative eigenvalue."""
+    """Return a dense representation or the graded one in its place.
+
+    Refuses a ``matrix``, called ``name``, with a negative eigenvalue.
+    """
     if not dense.conditioning[0] > 0.0:  # else it has a Cholesky factor
         check_semidefinite(matrix, name)
     return dense.choose_representation()

@@ -97,10 +97,10 @@ class GroundSet:
         blocks: dict[str, FloatArray] | None = None,
         costs: FloatArray | None = None,
     ) -> GroundSet:
-        """Return a ground set of features that were checked for many at once.
+        """Return a ground set of arrays that the caller has checked, without copies.
 
-        They are matrices of finite numbers, which become read-only and are not copied;
-        without blocks, the quality features serve both purposes.
+        The matrices hold finite numbers and become read-only; without blocks, the
+        quality features serve both purposes.
         """
         made = cls.__new__(cls)
         made.quality = quality
@@ -121,6 +121,7 @@ class GroundSet:
         return f"<GroundSet: {len(self)} items, quality: {self.n_features}, {blocks}>"
 
     def _repr_html_(self) -> str:
+        """Return the sizes and the first rows of the features as HTML."""
         from variegate.report.notebook import (
             format_number,
             hidden_rows_note,
@@ -180,6 +181,7 @@ def _quote_names(blocks: Mapping[str, Any]) -> str:
 
 
 def _similarity_blocks(similarity: Any, quality: FloatArray) -> dict[str, Any]:
+    """Return checked features by block name; ``quality`` if None are given."""
     if similarity is None:
         return {"": quality}
     if not isinstance(similarity, Mapping):
@@ -202,7 +204,10 @@ def _similarity_blocks(similarity: Any, quality: FloatArray) -> dict[str, Any]:
 
 
 def _feature_matrix(values: Any, label: str, *, allow_sparse: bool) -> Any:
-    """Return ``values`` as a read-only float matrix, never touching the original."""
+    """Return a copy of ``values`` as a read-only float matrix, checked.
+
+    A sparse matrix becomes CSR; errors call the matrix ``label``.
+    """
     from scipy import sparse
 
     if sparse.issparse(values):
@@ -239,7 +244,7 @@ def _feature_matrix(values: Any, label: str, *, allow_sparse: bool) -> Any:
 
 
 def check_costs(values: Any, n_items: int) -> FloatArray:
-    """Return the costs of items as a read-only array of length ``n_items``."""
+    """Return positive costs of items as a read-only array of length ``n_items``."""
     check_real("costs", values)
     costs = np.array(values, dtype=np.float64)
     if costs.shape != (n_items,):
@@ -254,7 +259,10 @@ def check_costs(values: Any, n_items: int) -> FloatArray:
 
 
 def check_error_costs(costs: Any, n_items: int, name: str) -> FloatArray:
-    """Return per-item error costs as an array of length ``n_items``."""
+    """Return costs of errors at items, at least 0, as an array of length ``n_items``.
+
+    Errors call the array ``name``.
+    """
     check_real(name, costs)
     array = np.asarray(costs, dtype=np.float64)
     if array.shape != (n_items,):
@@ -284,7 +292,7 @@ class GroundSetError(ValueError):
         return f"ground set {self.position}: {self.problem}"
 
     def at(self, position: int) -> Self:
-        """Return the same problem of the ground set at another position."""
+        """Return the error with the same problem at another position."""
         return type(self)(position, self.problem)
 
 
@@ -297,7 +305,7 @@ class ValidationError(GroundSetError):
 
 @contextmanager
 def name_position_in_errors(position: int) -> Iterator[None]:
-    """Add the position of a ground set to any error about it."""
+    """Raise ValueErrors in the block as errors of the ground set at a position."""
     try:
         yield
     except GroundSetError as error:
@@ -308,7 +316,7 @@ def name_position_in_errors(position: int) -> Iterator[None]:
 
 @contextmanager
 def map_positions_in_errors(positions: Sequence[int] | IntArray) -> Iterator[None]:
-    """Map positions in errors of ground sets from a subsequence to the whole."""
+    """Replace position ``k`` in errors of ground sets by ``positions[k]``."""
     try:
         yield
     except GroundSetError as error:
@@ -316,9 +324,9 @@ def map_positions_in_errors(positions: Sequence[int] | IntArray) -> Iterator[Non
 
 
 def check_ground_sets(ground_sets: Any) -> list[GroundSet]:
-    """Return a list of ground sets that fit together, or say which one does not.
+    """Return a checked list of ground sets with the same features.
 
-    A bare feature matrix stands for ``GroundSet(matrix)``.
+    A bare feature matrix stands for ``GroundSet(matrix)``; errors name a position.
     """
     if isinstance(ground_sets, GroundSet):
         raise ValueError(
@@ -345,7 +353,7 @@ def check_ground_sets(ground_sets: Any) -> list[GroundSet]:
 
 
 def check_same_features(ground_set: GroundSet, first: GroundSet) -> None:
-    """Refuse a ground set whose features are not those of the first."""
+    """Refuse a ground set with other features (number or blocks) than the first."""
     if ground_set.n_features != first.n_features:
         raise ValueError(
             f"it has {ground_set.n_features} quality features but the first has "
@@ -361,7 +369,10 @@ def check_same_features(ground_set: GroundSet, first: GroundSet) -> None:
 def check_subsets(
     subsets: Any, ground_sets: Sequence[GroundSet], name: str = "subsets"
 ) -> list[IntArray]:
-    """Return every subset as sorted item numbers, or say which one is wrong."""
+    """Return the subset of each ground set as sorted item numbers, checked.
+
+    Errors name a position, and call the list ``name``.
+    """
     if not hasattr(subsets, "__len__"):
         raise ValueError(f"expected a list of {name}, got {subsets!r}")
     if len(subsets) and np.ndim(next(iter(subsets))) == 0:

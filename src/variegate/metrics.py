@@ -1,4 +1,4 @@
-"""How well a chosen subset agrees with the one that was wanted.
+"""Scores of chosen subsets, given the wanted subset or the subtopics of items.
 
 Functions of sets take subsets as item numbers or boolean masks; functions of subtopics
 take item numbers in the order of their ranks.  Conventions for the
@@ -296,7 +296,10 @@ def subtopic_matrix(labels: Sequence[Any]) -> BoolArray:
 def _ranking(
     chosen: Any, subtopics: Any, k: int | None, *, keep_empty: bool = False
 ) -> tuple[IntArray, BoolArray, int]:
-    """Return the first k items, the matrix of covered subtopics, and the depth."""
+    """Check a ranking; return its first ``k`` items, the matrix of subtopics, and k.
+
+    The matrix (N, T) is boolean, without columns of no item unless ``keep_empty``.
+    """
     if isinstance(subtopics, np.ndarray) and subtopics.ndim == 2:
         if not np.isin(subtopics, (0, 1)).all():
             raise ValueError("a matrix of subtopics must be boolean, or of 0 and 1")

@@ -1,4 +1,4 @@
-"""The ensemble that subsets are chosen from, and the result of a decoder."""
+"""The result of a decoder, and the protocol of ensembles that it chooses from."""
 
 from __future__ import annotations
 
@@ -27,12 +27,13 @@ _SHOWN = 30
 
 
 class Subsets(list[IntArray]):
-    """A list of subsets that is one entry a subset to NumPy too, ragged or not.
+    """A list of subsets, which NumPy converts to an array with one entry a subset.
 
     scikit-learn's ``cross_val_predict`` joins predictions as arrays.
     """
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        """Return an array of objects, each the item numbers of a subset."""
         array = np.empty(len(self), dtype=object)
         for position, subset in enumerate(self):
             array[position] = subset
@@ -40,7 +41,7 @@ class Subsets(list[IntArray]):
 
 
 class Selection:
-    """A chosen subset, how good it is, and why the search ended.
+    """A chosen subset, its log-probability, and why the search ended.
 
     Parameters
     ----------
@@ -49,7 +50,7 @@ class Selection:
         The normalizer of a large ensemble costs more than a greedy search; a function
         is called at first use.
     stop_reason : str
-        A sentence.
+        Why the search ended, as a sentence.
     upper_bound : float, or a function that returns it
         No feasible subset has a larger log-probability; infinite where the decoder
         gives no bound.
@@ -68,10 +69,10 @@ class Selection:
         self._given_bound = upper_bound
 
     @classmethod
-    def of(
+    def from_items(
         cls, ensemble: Ensemble, items: Sequence[int], stop_reason: str
     ) -> Selection:
-        """Return a choice of items, in any order, from an ensemble."""
+        """Return the selection of items, in any order, from an ensemble."""
         indices = np.sort(np.array(items, dtype=np.intp))
         return cls(indices, partial(ensemble.log_prob, indices), stop_reason)
 
@@ -88,23 +89,23 @@ class Selection:
 
     @property
     def gap(self) -> float:
-        """``upper_bound - log_prob``, at most this far from the best."""
+        """``upper_bound - log_prob``: the best subset is at most this much better."""
         if self.upper_bound == np.inf:
             return np.inf
         return max(self.upper_bound - self.log_prob, 0.0)
 
     @property
     def is_optimal(self) -> bool:
-        """Whether no feasible subset is known to be able to do better."""
+        """Whether the subset is proven to be the most probable: the gap is zero."""
         return self.gap == 0.0
 
-    def among(self, places: IntArray) -> Selection:
-        """Return the same choice of items that are called ``places``, sorted."""
+    def renumber(self, places: IntArray) -> Selection:
+        """Return the selection with item ``i`` called ``places[i]`` (increasing)."""
         chosen = places[self.indices]
         return Selection(chosen, self.log_prob, self.stop_reason, self.upper_bound)
 
     def ending(self) -> dict[str, str | float | bool | None]:
-        """Return how the search ended, as plain values; an unknown gap is None."""
+        """Return ``stop_reason``, ``gap`` (None if unknown) and ``is_optimal``."""
         gap = self.gap
         return {
             "stop_reason": self.stop_reason,
@@ -119,6 +120,7 @@ class Selection:
         return f"<Selection: {self.indices.tolist()}, {self.stop_reason}>"
 
     def _repr_html_(self) -> str:
+        """Return the items and the end of the search as HTML."""
         from variegate.report.notebook import format_number, hidden_rows_note, html_card
 
         shown = ", ".join(map(str, self.indices[:_SHOWN].tolist()))
@@ -133,7 +135,7 @@ class Selection:
 
 
 def check_found_enough(count: int, k: int | None, reason: str) -> None:
-    """Refuse to go on with fewer than ``k`` items."""
+    """Raise ValueError if ``count`` is below ``k``; ``reason`` ends the message."""
     if k is not None and count < k:
         raise ValueError(f"no subset of {k} items was found: {reason}")
 
@@ -157,12 +159,12 @@ class Ensemble(Protocol):
         """Return the probability that each item is chosen."""
 
     def sample(self, n: int = 1, random_state: RandomState = None) -> BoolArray:
-        """Draw ``n`` subsets."""
+        """Draw ``n`` subsets, as a boolean array (n, N)."""
 
     def sample_k(
         self, k: int, n: int = 1, random_state: RandomState = None
     ) -> BoolArray:
-        """Draw ``n`` subsets of ``k`` items."""
+        """Draw ``n`` subsets of ``k`` items, as a boolean array (n, N)."""
 
     def decode(self, method: Any = "greedy", k: int | None = None) -> Selection:
         """Choose one subset."""

@@ -1,4 +1,4 @@
-"""Subsets as item numbers or a mask."""
+"""Subsets as sorted item numbers (members) or as boolean masks (indicators)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HINT = ": if 1 marks the chosen items, give it as mask.astype(bool)"
 
 
 def as_members(subset: SubsetLike | AnyArray, n_items: int) -> IntArray:
-    """Return ``subset`` as sorted item numbers, or raise an error that names its fault.
+    """Return ``subset`` as sorted item numbers; ValueError if it is not one.
 
     A boolean mask of length ``n_items`` and a list of distinct numbers from
     ``0 .. n_items - 1`` are both accepted.
@@ -70,29 +70,29 @@ def as_members(subset: SubsetLike | AnyArray, n_items: int) -> IntArray:
 
 
 def _mixes_flags_and_numbers(subset: Sequence[Any] | AnyArray) -> bool:
-    """Tell whether some entries, but not all, are booleans."""
+    """Return whether some entries, but not all, are booleans."""
     flags = sum(isinstance(entry, bool | np.bool_) for entry in subset)
     return 0 < flags < len(subset)
 
 
 def as_indicator(members: IntArray, n_items: int) -> BoolArray:
-    """Return the boolean mask of item numbers."""
+    """Return the boolean mask (n_items,) of item numbers."""
     indicator = np.zeros(n_items, dtype=bool)
     indicator[members] = True
     return indicator
 
 
 def distinct_rows(subsets: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the distinct rows of a boolean array, in lexicographic order.
+    """Find the distinct rows of a boolean array (n, N), in lexicographic order.
 
     Returns
     -------
     first : array of int
-        Where each distinct row stands first.
-    number : array of int, one for every row
-        Its number among the distinct ones.
+        The first position of each distinct row.
+    number : array of int, of shape (n,)
+        For every row, the number of its distinct row.
     counts : array of int
-        How often each distinct row is there.
+        How often each distinct row occurs.
     """
     packed = np.packbits(subsets, axis=1)
     width = 8 if packed.shape[1] <= 8 else packed.shape[1]

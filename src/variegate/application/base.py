@@ -1,7 +1,4 @@
-"""The base class of applications: fit a family, choose at an omega, save, load.
-
-Beside it, the helpers that text, video and tables share.
-"""
+"""The base class of applications, and helpers that text, video and tables share."""
 
 from __future__ import annotations
 
@@ -39,10 +36,10 @@ _DRAWN = 2**21
 class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
     """An estimator that has learned a family of models over omega.
 
-    A file holds the settings, the sections of the application (``_encode_rest``), the
-    models, and ``training_``; all of it is checked against a schema when it is read.  A
-    subclass names its type of file, which an entry point in the group
-    ``variegate.applications`` leads back to its ``decode``.
+    A model file holds the settings, the sections of the application
+    (``_encode_rest``), the models, and ``training_``, checked against a schema when
+    read.  A subclass names its type of file, which its ``decode`` reads, found by an
+    entry point in the group ``variegate.applications``.
 
     Attributes
     ----------
@@ -59,7 +56,7 @@ class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
     training_: dict[str, Any]
 
     def __init_subclass__(cls) -> None:
-        """Let files of this type be read; entry points are for what is not imported."""
+        """Register ``decode`` as the reader of the subclass's type of files."""
         super().__init_subclass__()
         if hasattr(cls, "_type"):
             model_files.register_reader(cls._type, cls.decode)
@@ -77,18 +74,18 @@ class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
     @property
     @abstractmethod
     def feature_names_(self) -> list[str]:
-        """Names of the quality features."""
+        """The names of the quality features."""
 
     @abstractmethod
     def _check_parameters(self) -> None:
-        """Raise an error for settings that are not allowed."""
+        """Raise ValueError for invalid parameters of the constructor."""
 
     def _encode_rest(self) -> dict[str, Any]:
-        """Return further sections of a file, as plain values."""
+        """Return the sections of the application as plain values, by name."""
         return {}
 
     def _decode_rest(self, document: Mapping[str, Any]) -> None:
-        """Read the further sections of a file, before the models."""
+        """Set attributes from the application's sections; called before the models."""
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to a JSON file; :func:`variegate.load` reads it."""
@@ -114,6 +111,7 @@ class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         )
 
     def _learned_html(self) -> str:
+        """Return the description as HTML, or raise NotFittedError."""
         check_is_fitted(self, "family_")
         return self.describe()._repr_html_()
 
@@ -129,7 +127,7 @@ class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def decode(cls, document: Mapping[str, Any], own: Own = NOTHING) -> Self:
-        """Return the model that a file describes."""
+        """Return the model of a document, checked; ``own`` is the user's code."""
         application_format(cls._sections).check(document)
         settings = read_settings(document, cls(), cls._not_stored)
         model = cls(**settings)
@@ -143,8 +141,8 @@ class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
 class FamilyApplication(Application):
     """An application that is learned from examples by ``LargeMarginDPP`` alone."""
 
-    _choices: ClassVar[Mapping[str, Iterable[str]]] = {}  # of parameters
-    _counted: ClassVar[Sequence[str]]  # in training_, with "n_" before the noun
+    _choices: ClassVar[Mapping[str, Iterable[str]]] = {}  # allowed, by parameter
+    _counted: ClassVar[Sequence[str]]  # nouns of counts in training_, such as n_rows
     lam: float
     omega: float | Sequence[float]
     n_samples: int
@@ -154,6 +152,7 @@ class FamilyApplication(Application):
     verbose: bool
 
     def _check_parameters(self) -> None:
+        """Raise ValueError for invalid parameters of the constructor."""
         for name, known in self._choices.items():
             check_choice(name, getattr(self, name), known)
         for name in ("lam", "l2"):
@@ -172,7 +171,7 @@ class FamilyApplication(Application):
         names: Sequence[str],
         progress: Progress,
     ) -> None:
-        """Learn a model for each omega; errors name the example."""
+        """Set ``family_``, fitted for each omega; errors name examples by ``names``."""
         estimator = LargeMarginDPP(
             lam=self.lam, kernel=kernel, l2=self.l2, max_iter=self.max_iter
         )
@@ -184,7 +183,7 @@ class FamilyApplication(Application):
             raise ValueError(f"{names[error.position]}: {error.problem}") from error
 
     def describe_training(self) -> str:
-        """Return the size of the training data and the best agreement, as text."""
+        """Return the size of the training data, omegas and best agreement as text."""
         check_is_fitted(self, "family_")
         counts = [f"{noun}: {self.training_[f'n_{noun}']:,}" for noun in self._counted]
         omegas = ", ".join(f"{omega:g}" for omega in self.omegas_)
@@ -195,13 +194,13 @@ class FamilyApplication(Application):
         """Return the best agreement with people's choices, as text."""
 
     def _generator(self, random_state: RandomState) -> np.random.Generator:
-        """Return the generator of one call, by default that of the model."""
+        """Return a generator from ``random_state``, by default the model's setting."""
         return as_generator(self.random_state if random_state is None else random_state)
 
     def _progress_parts(
         self, progress: Progress | None, n_examples: int
     ) -> tuple[Progress, Progress]:
-        """Return the callbacks of preparing examples and of learning from them."""
+        """Return the callbacks of preparing examples and of learning, as one whole."""
         progress = self._progress_callback(progress)
         n_steps = n_examples + len(check_omegas(self.omega))
         return offset_progress(progress, 0, n_steps), offset_progress(
@@ -209,20 +208,22 @@ class FamilyApplication(Application):
         )
 
     def _progress_callback(self, progress: Progress | None) -> Progress | None:
-        """Return the callback, which with ``verbose`` prints first."""
+        """Return the callback, with ``verbose`` one that also prints."""
         if not self.verbose:
             return progress
         printed = ProgressPrinter(type(self).__name__).progress
 
-        def both(stage: str, done: float, total: float) -> None:
+        def print_progress(stage: str, done: float, total: float) -> None:
+            """Print the progress, and call the callback."""
             printed(stage, done, total)
             if progress is not None:
                 progress(stage, done, total)
 
-        return both
+        return print_progress
 
 
 def _plain_setting(value: Any) -> Any:
+    """Return a setting for a file: a plain value, else its ``str``."""
     if isinstance(value, np.random.Generator):
         return None  # a position in a stream is not part of a model
     if isinstance(value, Mapping):
@@ -237,9 +238,9 @@ def best_by_quality(
     most: int,
     allowed: BoolArray | None = None,
 ) -> IntArray:
-    """Return the ``most`` rows of the highest quality in a model, sorted.
+    """Return the numbers of the ``most`` rows of highest quality in a model, sorted.
 
-    Rows that are not allowed leave their places to others.
+    Of the ``allowed`` rows (a mask), unless these are fewer.
     """
     if len(features) <= most:
         return np.arange(len(features))
@@ -250,10 +251,7 @@ def best_by_quality(
 
 
 def bootstrap_means(rows: FloatArray, n_bootstrap: int, seed: int) -> FloatArray:
-    """Return the means of samples of the rows, drawn with replacement.
-
-    From (n, ...) to (n_bootstrap, ...).
-    """
+    """Return bootstrap means (n_bootstrap, ...) of rows (n, ...)."""
     n = len(rows)
     rng = np.random.default_rng(seed)
     at_a_time = max(1, _DRAWN // n)
@@ -270,11 +268,12 @@ def bootstrap_means(rows: FloatArray, n_bootstrap: int, seed: int) -> FloatArray
 
 
 def packaged_model(package: str, name: str) -> Any:
-    """Return a copy of the model in ``models/name`` of a package, read once."""
+    """Return a copy of the model file ``models/name`` of a package, read once."""
     return copy.copy(_load_packaged(package, name))
 
 
 @cache
 def _load_packaged(package: str, name: str) -> Any:
+    """Return the model file ``models/name`` of a package."""
     with as_file(files(package) / "models" / name) as path:
         return model_files.load(path)

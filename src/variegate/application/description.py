@@ -76,7 +76,7 @@ class DescriptionSection:
 
 
 def lower_first_letter(name: str) -> str:
-    """Return a name without its capital, unless that is a letter by itself."""
+    """Return a name with its first letter in lower case, unless "X-..."."""
     return name if name[1:2] == "-" else name[:1].lower() + name[1:]
 
 
@@ -126,10 +126,11 @@ class Description:
         return "" if is_weight else _ABOUT_BARS
 
     def _repr_html_(self) -> str:
+        """Return the text as HTML for a notebook."""
         return preformatted(str(self))
 
     def section(self, title: str) -> DescriptionSection:
-        """Return the section with a title."""
+        """Return the section with a title; StopIteration if there is none."""
         every = (*self.before, *self.after)
         return next(section for section in every if section.title == title)
 
@@ -140,7 +141,7 @@ class Description:
 
 
 def describe(model: Any) -> Description:
-    """Return the description of any fitted model, an application's or not."""
+    """Return the description of a fitted application or ``LargeMarginDPP``."""
     if isinstance(model, DPPEstimator) and not isinstance(model, LargeMarginDPP):
         raise ValueError(
             f"a {type(model).__name__} has no weights of features to describe: its "
@@ -160,7 +161,10 @@ def make_description(
     omegas: Sequence[float],
     training: Mapping[str, Any],
 ) -> Description:
-    """Return the description of ``fitted``, whose parameters ``model`` has."""
+    """Return the description of an estimator ``fitted`` by its learned ``model``.
+
+    ``names`` are those of the features; numbers in ``training`` become facts.
+    """
     result = model.solver_result_
     weights = list(map(Weight, names, model.theta_.tolist()))
     record = {
@@ -196,7 +200,7 @@ def make_description(
 
 
 def _similarity_facts(model: LargeMarginDPP) -> tuple[dict[str, Any], list[str]]:
-    """Return numbers and sentences about kinds and metrics, without data."""
+    """Return plain values and sentences about learned kinds and metrics."""
     numbers: dict[str, Any] = {}
     words = []
     for kinds in learned_parts(model, Kinds):
@@ -217,7 +221,7 @@ def _similarity_facts(model: LargeMarginDPP) -> tuple[dict[str, Any], list[str]]
 
 
 def kinds_in_words(kinds: LearnedKernel[Kinds], noun: str) -> str:
-    """Return sentences about kinds, without data."""
+    """Return the number of kinds, and how alike two items of one kind are, as text."""
     n_kinds = count(kinds.kernel.embedding_size, "kind")
     of = _block_suffix(kinds.kernel.block)
     epsilon = kinds.kernel.learned_epsilon(kinds.parameters)
@@ -225,6 +229,7 @@ def kinds_in_words(kinds: LearnedKernel[Kinds], noun: str) -> str:
 
 
 def _block_suffix(block: str | None) -> str:
+    """Return " of BLOCK", or "" without a block."""
     return "" if block is None else f" of {shorten_middle(block, 30)}"
 
 
@@ -244,12 +249,13 @@ def model_numbers(model: LargeMarginDPP) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Bars:
-    """Horizontal bars, each a name, a value, a text beside it, and a colour."""
+    """Horizontal bars (name, value, text beside the bar, colour) and an axis label."""
 
     bars: Sequence[tuple[str, float, str, str]]
     label: str
 
     def draw(self, axes: Axes) -> None:
+        """Draw the bars on axes, the first on top."""
         names, values, numbers, colours = zip(*self.bars, strict=True)
         places = np.arange(len(names))
         bars = axes.barh(places, values, height=0.66, color=colours)
@@ -286,6 +292,7 @@ def model_figure(
 
 
 def _weight_bars(weights: Sequence[Weight], intercept: float) -> _Bars:
+    """Return bars for the largest weights; the label counts those left out."""
     shown, note = largest_weights(weights, _MOST)
     label = f"weight (intercept {intercept:.3g})"
     if any(weight.spread != 1.0 for weight in shown):
@@ -304,6 +311,7 @@ def _weight_bars(weights: Sequence[Weight], intercept: float) -> _Bars:
 
 
 def _kernel_bars(parts: Sequence[KernelPart]) -> _Bars:
+    """Return bars for the largest parts of a kernel, in their given order."""
     order = sorted(range(len(parts)), key=lambda place: -parts[place].weight)
     left = len(parts) - _MOST
     note = f"\n{left} smaller ones are not shown" if left > 0 else ""

@@ -25,10 +25,10 @@ K = TypeVar("K", bound=Kernel)
 
 @dataclass(frozen=True)
 class Weight:
-    """The weight of a feature, or the length of those of a vector column.
+    """The weight of a feature, or the norm of the ``n_features`` of a vector column.
 
-    Of a category, ``n_rows`` of the training have it; ``spread`` is the standard
-    deviation of the feature.
+    ``n_rows``, unless None, is the number of training rows of the category;
+    ``spread`` is the standard deviation of the feature.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Weight:
         return self.value * self.spread
 
     def label(self, longest: int) -> str:
-        """Return the name, shortened, with the number of features or rows."""
+        """Return the name, cut to ``longest`` characters, and features or rows if any."""
         many = f" (length of {self.n_features})" if self.n_features > 1 else ""
         if self.n_rows is not None:
             many = f" ({count(self.n_rows, 'row')})"
@@ -51,7 +51,7 @@ class Weight:
 
 
 def largest_weights(found: Sequence[Weight], most: int) -> tuple[list[Weight], str]:
-    """Return the weights of the largest effects, and a line on those left out."""
+    """Return the ``most`` largest effects, and a sentence on the others, or ""."""
     found = sorted(found, key=lambda weight: -abs(weight.effect))
     rest = len(found) - most
     note = f"Not shown: {count(rest, 'feature')} of smaller effect."
@@ -114,6 +114,7 @@ def kernel_parts(model: LargeMarginDPP) -> list[KernelPart]:
 
 
 def _kernel_name(kernel: Kernel) -> str:
+    """Return the ``name`` of a :class:`KernelPart`."""
     if isinstance(kernel, Gaussian) and kernel.anchored:
         return "anchored Gaussian"
     name = type(kernel).__name__
@@ -133,7 +134,7 @@ class LearnedKernel(Generic[K]):
 
 
 def learned_parts(model: DPPEstimator, kind: type[K]) -> list[LearnedKernel[K]]:
-    """Return the kernels of a class in a model: one, none, or several in a mixture."""
+    """Return the kernels of class ``kind`` in a model, of a mixture perhaps several."""
     if not isinstance(model, LargeMarginDPP):
         return []  # networks have no kernel
     parts = _weighted_kernels(model.kernel_, model.kernel_parameters_, 1.0)
@@ -141,7 +142,7 @@ def learned_parts(model: DPPEstimator, kind: type[K]) -> list[LearnedKernel[K]]:
 
 
 def metric_shares(metric: LearnedKernel[Metric]) -> FloatArray:
-    """Return the diagonal of ``WᵀW``, divided by its sum: how much features count."""
+    """Return each feature's share (d,) in a metric: ``diag(WᵀW)``, of sum one."""
     W = metric.kernel.weights(metric.parameters)
     lengths = np.einsum("kd,kd->d", W, W)
     total = float(lengths.sum())
@@ -151,7 +152,7 @@ def metric_shares(metric: LearnedKernel[Metric]) -> FloatArray:
 def _weighted_kernels(
     kernel: Kernel, parameters: FloatArray, weight: float
 ) -> Iterator[tuple[Kernel, FloatArray, float]]:
-    """Yield kernels with parameters of their own, and their weights in mixtures."""
+    """Yield a kernel, or a mixture's learned parts: kernel, parameters, weight."""
     if not isinstance(kernel, Mixture):
         yield kernel, parameters, weight
         return

@@ -14,9 +14,9 @@ from typing import Any, Self
 
 @dataclass(frozen=True)
 class Setting:
-    """A parameter, perhaps with a value to give it: names of columns are a tuple.
+    """A parameter, with a value to give if not None (column names are a tuple).
 
-    One that is ``left_out`` is not to be given at all.
+    A parameter that is ``left_out`` should not be given at all.
     """
 
     name: str
@@ -59,10 +59,10 @@ class RefusalError(ValueError):
         return self._problems or (self,)
 
     @classmethod
-    def of(
+    def from_problems(
         cls, problems: Sequence[RefusalError], fixes: Sequence[Setting] = ()
     ) -> Self:
-        """Return one error for several reasons, a line each; ``fixes`` solve all."""
+        """Return one error for several, a line each; ``fixes`` solve all problems."""
         lines = [f"{len(problems)} problems:"]
         lines += [f"- {problem}" for problem in problems]
         if fixes:
@@ -71,12 +71,12 @@ class RefusalError(ValueError):
         error._problems = tuple(problems)
         return error
 
-    def within(self, before: str) -> Self:
+    def with_prefix(self, before: str) -> Self:
         """Return the same error with text before its message."""
         return type(self)(before, *self.parts, fixes=self.fixes)
 
     def written(self, write: Callable[[Setting], str]) -> str:
-        """Return the message with settings as ``write`` writes them."""
+        """Return the message, settings written by ``write``, ``InPython`` left out."""
         return "".join(
             write(part) if isinstance(part, Setting) else str(part)
             for part in self.parts

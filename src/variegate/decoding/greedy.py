@@ -38,7 +38,7 @@ class Greedy:
             state = Residuals(kernel)
             reason = state.grow(constraint)
             chosen = state.chosen
-        return Selection.of(ensemble, chosen, reason)
+        return Selection.from_items(ensemble, chosen, reason)
 
 
 def _choose_from_factor(kernel: Factored, k: int | None) -> tuple[list[int], str]:

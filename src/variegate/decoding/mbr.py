@@ -144,7 +144,7 @@ class MBR:
             growing.add(chosen[0])
         mean = f"mean {agreement.name} {growing.value:.3f}"
         reason += f": {mean} with {votes.sum()} samples"
-        return Selection.of(ensemble, chosen, reason)
+        return Selection.from_items(ensemble, chosen, reason)
 
 
 def _draw_samples(

@@ -1,8 +1,8 @@
 """The look that all figures share; matplotlib is imported only when one is drawn.
 
-matplotlib draws with one font and warns of every character that it lacks.  Here the
-fonts of the machine that have those characters are added behind the first one, and one
-note is logged about characters that no font has.
+matplotlib draws with one font and warns of every character missing from it.  Here the
+machine's fonts with these characters are added as fallbacks, and characters that no
+font has are logged once.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _LOG = logging.getLogger("variegate")
 #: Colours that people with colour blindness can tell apart (Okabe and Ito).
 COLOURS = {"lme": "#0072B2", "mle": "#D55E00", "oracle": "#333333"}
 
-#: Characters that a note has named.
+#: Missing characters that were logged before.
 _noted: set[str] = set()
 
 
 def new_figure(
     width: float = 5.6, height: float | Sequence[float] = 3.8, panels: int = 1
 ) -> tuple[Figure, list[Axes]]:
-    """Return a figure with a row of axes, drawn without a window system.
+    """Return a figure of a size in inches and its axes, beside each other.
 
-    With several heights, the axes are below each other.
+    With a sequence of heights, one for each panel, the axes are below each other.
     """
     with explain_missing("figures need matplotlib", "plot"):
         new = _figure_class()
@@ -59,11 +59,11 @@ def to_png(figure: Figure) -> bytes:
 
 
 def as_svg(figure: Figure, name: str, about: str) -> str:
-    """Return the figure as an element of a page.
+    """Return the figure as an SVG element of an HTML page.
 
     Text stays text, in the font of the page, whose style sheet also gives the colours
-    that go with light and dark.  ``name`` is a word that no other figure of the page
-    has: identifiers are made from it.  ``about`` is the text for screen readers.
+    for light and dark.  Identifiers are made from ``name``, unique in the page;
+    ``about`` is the text for screen readers.
     """
     import matplotlib as mpl
 
@@ -110,7 +110,7 @@ def _figure_class() -> type[Figure]:
                 super().draw(renderer)
 
         def savefig(self, *arguments: Any, **options: Any) -> None:
-            """Save with the same fonts."""
+            """Save with these fonts; log missing characters, except of an SVG."""
             lacking = _set_fonts(self)
             file = str(arguments[0]) if arguments else ""
             # A viewer draws the text of an SVG, with fonts of its own.
@@ -123,7 +123,7 @@ def _figure_class() -> type[Figure]:
 
 
 def _set_fonts(figure: Figure) -> frozenset[str]:
-    """Give texts the fonts they need, and return the characters that none has."""
+    """Set the fonts of all texts; return the characters that no font has."""
     from matplotlib.text import Text
 
     texts = [text for text in figure.findobj(Text) if isinstance(text, Text)]
@@ -138,6 +138,7 @@ def _set_fonts(figure: Figure) -> frozenset[str]:
 
 
 def _warn_once_of_missing(lacking: frozenset[str]) -> None:
+    """Log the characters that no font has, each once in this process."""
     new = sorted(lacking - _noted)
     if new:
         _noted.update(new)
@@ -153,10 +154,10 @@ def _warn_once_of_missing(lacking: frozenset[str]) -> None:
 def find_font_families(
     wanted: frozenset[str],
 ) -> tuple[tuple[str, ...], frozenset[str]]:
-    """Return families of fonts that have characters, and those that none has.
+    """Return font families that have characters, and the characters that none has.
 
-    The first is matplotlib's own; each of the others has the most of the characters
-    that those before it lack.
+    The first is matplotlib's own; each further one has the most of the characters that
+    are missing so far.
     """
     from matplotlib import font_manager
 
@@ -185,6 +186,7 @@ def find_font_families(
 
 @lru_cache(maxsize=1024)
 def _font_characters(path: str) -> frozenset[str]:
+    """Return the characters of a font file; none if it cannot be read."""
     from matplotlib import font_manager
 
     try:
@@ -195,6 +197,7 @@ def _font_characters(path: str) -> frozenset[str]:
 
 @contextmanager
 def _without_glyph_warnings() -> Iterator[None]:
+    """Suppress matplotlib's warnings about missing characters and scripts."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         warnings.filterwarnings("ignore", message="Matplotlib currently does not sup")

@@ -1,6 +1,6 @@
 """HTML of objects in a notebook: a few facts and a small table.
 
-Everything is escaped, nothing is fetched, and no style leaves its own block.
+All text is escaped; the HTML loads nothing and styles only its own elements.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ _LONGEST = 300
 
 
 def format_number(value: float) -> str:
-    """Return a number as people read it."""
+    """Return a number as text with four significant digits."""
     return f"{value:.4g}"
 
 
 def hidden_rows_note(shown: int, total: int, noun: str) -> str:
-    """Return the number of rows that are not shown as text, or nothing."""
+    """Return "and 3 more items" for rows not shown, "" if all are shown."""
     return f"and {total - shown:,} more {noun}" if total > shown else ""
 
 
 def html_card(title: str, facts: Mapping[str, str], *parts: str) -> str:
-    """Return a title, facts by name, and more HTML below them."""
+    """Return HTML of a title, facts by name, and ``parts``, HTML below them."""
     rows = "".join(
         f'<tr><th style="text-align:left">{_html_cell(name)}</th>'
         f'<td style="text-align:left">{_html_cell(value)}</td></tr>'
@@ -38,7 +38,7 @@ def html_card(title: str, facts: Mapping[str, str], *parts: str) -> str:
 def html_table(
     head: Sequence[str], rows: Sequence[Sequence[str]], note: str = ""
 ) -> str:
-    """Return a table, and perhaps a line below it."""
+    """Return an HTML table with a note below it if given; "" without rows."""
     if not rows:
         return ""
     top = "".join(f"<th>{_html_cell(name)}</th>" for name in head)
@@ -51,10 +51,11 @@ def html_table(
 
 
 def preformatted(text: str) -> str:
-    """Return text that is laid out with spaces."""
+    """Return HTML of text whose spaces and line breaks are kept."""
     return f'<pre style="line-height:1.3">{escape(text)}</pre>'
 
 
 def _html_cell(text: str) -> str:
+    """Return text in one line, shortened and escaped."""
     text = one_line(text)
     return escape(text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…")

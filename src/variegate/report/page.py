@@ -22,10 +22,10 @@ _UNWRITABLE = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ud800-\udfff]")
 
 
 def render(room: str, template: str, **facts: Any) -> str:
-    """Return a page, in which everything but the template itself is escaped.
+    """Return an HTML page from a template and the escaped ``facts`` that it shows.
 
-    ``room`` is the package that the page is of, such as "text".  Templates are looked
-    for in its folder ``templates`` and then in that of this package.
+    ``room`` is a package of variegate, such as "text".  Templates are looked for in its
+    folder ``templates``, then in that of this package.
     """
     found = template_environment(room, autoescape=True).get_template(template)
     page = found.render(facts, pieces="pieces.html")
@@ -33,7 +33,7 @@ def render(room: str, template: str, **facts: Any) -> str:
 
 
 def render_markdown(room: str, template: str, **facts: Any) -> str:
-    """Return Markdown; the pieces that templates are made of escape what they show."""
+    """Return Markdown from a template and ``facts``, which the template escapes."""
     found = template_environment(room, autoescape=False).get_template(template)
     text = found.render(facts, pieces="pieces.md")
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
@@ -43,9 +43,9 @@ def render_markdown(room: str, template: str, **facts: Any) -> str:
 def template_environment(
     room: str | Path, autoescape: bool, extra: str = ""
 ) -> Environment:
-    """Return the environment of the templates of a room, or of a folder of them.
+    """Return the Jinja2 environment of a package's templates, or of a folder's.
 
-    ``extra`` names the extra of the package that Jinja2 comes with.
+    ``extra`` is the pip extra that installs Jinja2, by default called as the room.
     """
     with explain_missing("reports need Jinja2", str(extra or room)):
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -70,6 +70,7 @@ def template_environment(
 
 
 def _svg(figure: Figure, name: str, about: str) -> str:
+    """Return a figure as an SVG element that templates do not escape."""
     from markupsafe import Markup
 
     return Markup(as_svg(figure, name, about))
@@ -80,12 +81,12 @@ def _svg(figure: Figure, name: str, about: str) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell that is more than plain text.
+    """A cell of a table: ``text``, and how it is shown.
 
-    ``small`` print, which has a line of its own if ``below``; what a page draws: a
-    ``span``, of low end, high end and mean, or a ``share`` as a bar, all from 0 to 1; a
-    ``mark`` before the text, which on a page the style sheet puts there; and ``style``,
-    a class of the style sheet.
+    ``small`` is small print, on a line of its own if ``below``.  A page draws a
+    ``span`` (low end, high end and mean) or a ``share`` as a bar, all from 0 to 1.  A
+    ``mark`` stands before the text, on a page by the style sheet; ``style`` is a class
+    of the style sheet.
     """
 
     text: str = ""

@@ -18,7 +18,8 @@ def align_columns(
 ) -> str:
     """Return rows as aligned lines, with two spaces between columns.
 
-    ``numbers`` are the places of columns that are aligned to the right.
+    ``numbers`` are the positions of columns that are aligned to the right; ``indent``
+    is the number of spaces before each line.
     """
     with explain_missing("tables on a terminal need rich", "cli"):
         from rich.cells import cell_len
@@ -27,6 +28,7 @@ def align_columns(
     widths = [max(map(cell_len, column)) for column in columns]
 
     def padded(place: int, cell: str) -> str:
+        """Return a cell with the width of its column."""
         room = " " * (widths[place] - cell_len(cell))
         return room + cell if place in numbers else cell + room
 
@@ -39,9 +41,9 @@ def format_bars(
     values: Sequence[float],
     lengths: Sequence[float] | None = None,
 ) -> str:
-    """Return names, numbers and bars, those of negative numbers to the left.
+    """Return lines of a name, a number and a bar, to the left for negative numbers.
 
-    The bars are as long as the numbers are large, or have other ``lengths``.
+    Bars are in proportion to ``lengths``, by default the numbers.
     """
     lengths = values if lengths is None else lengths
     largest, longest = (max(map(abs, v), default=0.0) for v in (values, lengths))
@@ -61,7 +63,7 @@ def format_bars(
 
 
 def _bar(share: float, room: int) -> str:
-    """Return a bar for a share from -1 to 1; negative ones end at the axis."""
+    """Return a bar for a share from -1 to 1, with an axis after ``room`` characters."""
     halves = round(2 * _BAR * abs(share))
     full, half = divmod(halves, 2)
     if share < 0.0:

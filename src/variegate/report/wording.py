@@ -10,12 +10,12 @@ _LEAST = 4
 
 
 def count(number: int, noun: str) -> str:
-    """Return a number with its noun, in the plural unless it is one."""
+    """Return "1 row" or "2,000 rows" for a number and a noun."""
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def percent(probability: float) -> str:
-    """Return a probability in percent, to two digits."""
+    """Return a probability as text in percent, to two digits."""
     share = 100.0 * probability
     if 0.0 < share < 0.1:
         return "under 0.1 %"
@@ -28,9 +28,9 @@ def one_line(text: str) -> str:
 
 
 def find_numbered_runs(names: Sequence[str]) -> list[tuple[int, int]]:
-    """Return where runs of names that are numbered one after the other begin and end.
+    """Divide names into runs that are numbered in sequence; return (start, end) pairs.
 
-    Four or more, such as e1, e2, e3 and e4, are a run; other names are by themselves.
+    Four or more, such as e1, e2, e3 and e4, are a run; any other name is one by itself.
     """
     found: list[tuple[int, int]] = []
     for _, run in groupby(enumerate(names), _run_key):
@@ -43,7 +43,7 @@ def find_numbered_runs(names: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _run_key(placed: tuple[int, str]) -> tuple[str, int]:
-    """Return a key that names share which are numbered one after the other."""
+    """Return a key of (position, name), equal for names numbered in sequence."""
     place, name = placed
     stem = name.rstrip("0123456789")
     digits = name[len(stem) :]
@@ -54,7 +54,7 @@ def _run_key(placed: tuple[int, str]) -> tuple[str, int]:
 
 
 def abbreviate_runs(names: Sequence[str]) -> list[str]:
-    """Return names with each run of numbered ones as one: ``e1 … e32``."""
+    """Return names with each run of four or more numbered ones as "e1 … e32"."""
     return [
         names[first] if end - first == 1 else f"{names[first]} … {names[end - 1]}"
         for first, end in find_numbered_runs(names)
@@ -62,9 +62,9 @@ def abbreviate_runs(names: Sequence[str]) -> list[str]:
 
 
 def shorten_middle(text: str, longest: int) -> str:
-    """Return text in one line, its middle left out where it is too long.
+    """Return text in one line of at most ``longest`` characters, its middle left out.
 
-    What tells features apart is often at the end.
+    Names of features often differ at the end.
     """
     text = one_line(text)
     if len(text) <= longest:

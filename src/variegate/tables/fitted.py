@@ -208,7 +208,9 @@ class FittedSelector(Application):
             try:
                 resolve_columns(table, columns)
             except TableError as error:
-                raise error.within(f"{table.name} does not fit the model: ") from None
+                raise error.with_prefix(
+                    f"{table.name} does not fit the model: "
+                ) from None
             found = survey_table(
                 table,
                 columns,

@@ -154,7 +154,9 @@ class Counts:
             raise _join_read_errors(unread, skip_unreadable is False and bool(found))
         problems = [problem for one in found for problem in one.problems]
         if problems:
-            raise problems[0] if len(problems) == 1 else TableError.of(problems)
+            if len(problems) == 1:
+                raise problems[0]
+            raise TableError.from_problems(problems)
         chosen = [one.n_chosen for one in found if one.n_chosen is not None]
         return cls(
             np.flatnonzero([isinstance(one, Scanned) for one in scanned]),

@@ -91,7 +91,8 @@ class Inspection:
         if len(found) == 1:
             return found[0]
         is_solved = all(problem.fixes for problem in found)
-        return TableError.of(found, self._settings_to_change() if is_solved else ())
+        fixes = self._settings_to_change() if is_solved else ()
+        return TableError.from_problems(found, fixes)
 
     def _settings_to_change(self) -> list[Setting]:
         """Return the settings whose values changed while problems were solved."""
@@ -158,7 +159,7 @@ class Inspection:
     def _note_name(self, error: TableError, remedy: Mapping[str, Any]) -> None:
         """Record an error about the name of a column."""
         before = f"{self.table.name} does not fit the model: " if self.of_model else ""
-        self._note(error.within(before), remedy)
+        self._note(error.with_prefix(before), remedy)
 
     def _check_column_name(self, part: str) -> None:
         """Note a single column that the table lacks, and the most similar name."""

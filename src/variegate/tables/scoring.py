@@ -185,7 +185,7 @@ class ScoringSelector(FittedSelector):
                 self, as_table(X), columns, labels=labels, **reading
             )
         except TableError as error:
-            raise error.within("baselines cannot learn: ") from error
+            raise error.with_prefix("baselines cannot learn: ") from error
         limits: dict[str, Any] = {"budget": limit.budget, "memory": self.memory}
         return learn_rivals(
             groups, used, self.seed_, **limits, progress=reading["progress"]

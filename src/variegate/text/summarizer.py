@@ -213,7 +213,7 @@ class Summarizer(FamilyApplication):
         rng = self._generator(random_state)
         selection = self._choose_rows(view, rows, ensemble, limit, rng)
         places = np.array(view.candidates, dtype=np.intp)[rows]
-        chosen = selection.among(places)
+        chosen = selection.renumber(places)
         taken = set(chosen.indices.tolist())
         probability = dict(
             zip(places.tolist(), ensemble.marginals().tolist(), strict=True)

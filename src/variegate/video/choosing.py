@@ -145,7 +145,7 @@ def fill_up(ensemble: LEnsemble, selection: Selection, count: int) -> Selection:
         f"{selection.stop_reason}; to {count} frames, those were added that raise the "
         "probability most"
     )
-    return Selection.of(ensemble, chosen, reason)
+    return Selection.from_items(ensemble, chosen, reason)
 
 
 def _likeliest_of_each_shot(ensemble: LEnsemble, shots: Sequence[int]) -> Selection:
@@ -154,7 +154,7 @@ def _likeliest_of_each_shot(ensemble: LEnsemble, shots: Sequence[int]) -> Select
     likeliest = np.argsort(-ensemble.marginals(), kind="stable")
     _, first = np.unique(numbers[likeliest], return_index=True)
     reason = f"the likeliest frame of each of {len(first)} shots"
-    return Selection.of(ensemble, likeliest[first].tolist(), reason)
+    return Selection.from_items(ensemble, likeliest[first].tolist(), reason)
 
 
 def _refusals(

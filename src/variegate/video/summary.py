@@ -101,7 +101,7 @@ class VideoSummary:
         ``frames`` are the chosen ones, in the order of the choice's sorted indices.
         """
         # This selection does not keep the model in memory.
-        selection = choice.selection.among(np.arange(len(video.view)))
+        selection = choice.selection.renumber(np.arange(len(video.view)))
         chosen = dict(zip(selection.indices.tolist(), frames, strict=True))
         probabilities = choice.ensemble.marginals().tolist()
         candidates = []
