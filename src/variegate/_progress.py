@@ -25,10 +25,7 @@ def ignore(*step: object) -> None:
 
 
 def offset_progress(progress: Progress | None, before: int, total: int) -> Progress:
-    """Return a callback for a part of the work that begins after ``before`` steps.
-
-    It reports ``before + done`` of ``total`` steps of all work to ``progress``.
-    """
+    """Return a callback for part of the work: ``before + done`` of ``total`` steps."""
     if progress is None:
         return ignore
     return lambda stage, done, _: progress(stage, before + done, total)

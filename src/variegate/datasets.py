@@ -68,10 +68,6 @@ def make_synthetic(
         Drawn from ``N(0, I)`` if not given.
     random_state : None, int or numpy.random.Generator
 
-    Returns
-    -------
-    SyntheticData
-
     Examples
     --------
     >>> import variegate as vg

@@ -298,10 +298,7 @@ class LEnsemble:
 def _choose_representation(
     dense: Dense, matrix: FloatArray, name: str
 ) -> Representation:
-    """Return a dense representation or the graded one in its place.
-
-    Refuses a ``matrix``, called ``name``, with a negative eigenvalue.
-    """
+    """Return a dense or graded representation; refuse a negative eigenvalue."""
     if not dense.conditioning[0] > 0.0:  # else it has a Cholesky factor
         check_semidefinite(matrix, name)
     return dense.choose_representation()

@@ -204,10 +204,7 @@ def _similarity_blocks(similarity: Any, quality: FloatArray) -> dict[str, Any]:
 
 
 def _feature_matrix(values: Any, label: str, *, allow_sparse: bool) -> Any:
-    """Return a copy of ``values`` as a read-only float matrix, checked.
-
-    A sparse matrix becomes CSR; errors call the matrix ``label``.
-    """
+    """Return a checked, read-only copy of ``values``, float; a sparse one as CSR."""
     from scipy import sparse
 
     if sparse.issparse(values):
@@ -259,10 +256,7 @@ def check_costs(values: Any, n_items: int) -> FloatArray:
 
 
 def check_error_costs(costs: Any, n_items: int, name: str) -> FloatArray:
-    """Return costs of errors at items, at least 0, as an array of length ``n_items``.
-
-    Errors call the array ``name``.
-    """
+    """Return costs of errors, at least 0, as an array of length ``n_items``."""
     check_real(name, costs)
     array = np.asarray(costs, dtype=np.float64)
     if array.shape != (n_items,):
@@ -369,10 +363,7 @@ def check_same_features(ground_set: GroundSet, first: GroundSet) -> None:
 def check_subsets(
     subsets: Any, ground_sets: Sequence[GroundSet], name: str = "subsets"
 ) -> list[IntArray]:
-    """Return the subset of each ground set as sorted item numbers, checked.
-
-    Errors name a position, and call the list ``name``.
-    """
+    """Return the subset of each ground set as sorted item numbers, checked."""
     if not hasattr(subsets, "__len__"):
         raise ValueError(f"expected a list of {name}, got {subsets!r}")
     if len(subsets) and np.ndim(next(iter(subsets))) == 0:

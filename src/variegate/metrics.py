@@ -296,10 +296,7 @@ def subtopic_matrix(labels: Sequence[Any]) -> BoolArray:
 def _ranking(
     chosen: Any, subtopics: Any, k: int | None, *, keep_empty: bool = False
 ) -> tuple[IntArray, BoolArray, int]:
-    """Check a ranking; return its first ``k`` items, the matrix of subtopics, and k.
-
-    The matrix (N, T) is boolean, without columns of no item unless ``keep_empty``.
-    """
+    """Check a ranking; return ``k`` items, the mask (N, T) of subtopics, and ``k``."""
     if isinstance(subtopics, np.ndarray) and subtopics.ndim == 2:
         if not np.isin(subtopics, (0, 1)).all():
             raise ValueError("a matrix of subtopics must be boolean, or of 0 and 1")

@@ -72,10 +72,7 @@ _LEAST_FALL = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """Items to choose from, with ``F`` (N, D), ``z`` (N,) and ``t``, the ``diversity``.
-
-    ``included`` are numbers of items chosen before; ``limit`` is None without limits.
-    """
+    """Items to choose from: ``F`` (N, D), ``z`` (N,), and those ``included`` before."""
 
     F: FloatArray
     z: FloatArray

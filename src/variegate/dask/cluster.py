@@ -40,8 +40,6 @@ def local_cluster(n_workers: int) -> Iterator[Client]:
     For other settings, such as a limit of memory, give :class:`DaskEngine` a
     ``distributed.Client`` of your own ``distributed.LocalCluster``.
 
-    Notes
-    -----
     A script that is run needs ``if __name__ == "__main__":`` around this, because each
     worker process reads the script too.
     """

@@ -74,10 +74,7 @@ def compare_versions(client: Client) -> None:
 
 
 def check_same_versions(found: Mapping[str, Mapping[str, str]]) -> None:
-    """Compare ``software_versions`` of workers, by address, with this process's.
-
-    Raises VersionMismatchError for another Variegate, and warns of other differences.
-    """
+    """Refuse workers (versions by address) with another Variegate; warn of others."""
     here = software_versions()
     unlike = [
         (library, f"the worker at {address} has {library} {there.get(library)}")

@@ -131,7 +131,7 @@ class DPPEstimator(BaseEstimator):  # type: ignore[misc]
         at_most: Any = None,
         per: Sequence[Any] | None = None,
     ) -> list[IntArray]:
-        """Choose a subset of every ground set.
+        """Choose a subset of every ground set; return arrays of item numbers.
 
         Parameters
         ----------
@@ -149,10 +149,6 @@ class DPPEstimator(BaseEstimator):  # type: ignore[misc]
         per : list, optional
             For each ground set, the ``per`` of :meth:`variegate.LEnsemble.decode`: one
             label for every item, or a sequence of such arrays if ``at_most`` is one.
-
-        Returns
-        -------
-        list of arrays of item numbers
         """
         check_is_fitted(self, self._fitted)
         if order not in ("number", "importance"):

@@ -211,10 +211,6 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
             learning resumes from it and ends with the same parameters as without
             interruption; it is removed at the end.
 
-        Returns
-        -------
-        self
-
         Warns
         -----
         variegate.estimator.AllAlikeWarning

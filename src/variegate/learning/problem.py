@@ -125,10 +125,7 @@ def build_problem(
     compiled: bool | None = None,
     **options: Any,
 ) -> LearningProblem:
-    """Return a :class:`TrainingProblem`, or a ``DeviceProblem`` if a device is named.
-
-    A ``DeviceProblem`` ignores ``n_jobs`` and ``compiled``.
-    """
+    """Return a :class:`TrainingProblem`, or a ``DeviceProblem`` with a device."""
     if device is None:
         return TrainingProblem(
             examples, kernel, loss, n_jobs=n_jobs, compiled=compiled, **options

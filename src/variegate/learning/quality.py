@@ -127,7 +127,7 @@ class FeatureMoments:
         return cls(len(rows), mean, unit * spread, low, high, correlation)
 
     def __add__(self, other: FeatureMoments) -> FeatureMoments:
-        """Return the moments of all items of both."""
+        """Return the moments of the items of both."""
         n_items = self.n_items + other.n_items
         n, m = self.n_items / n_items, other.n_items / n_items
         shift = other.mean - self.mean

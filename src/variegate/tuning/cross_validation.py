@@ -350,11 +350,7 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
 def _make_splits(
     cv: Any, labels: IntArray, grouped: bool, seed: int
 ) -> list[tuple[IntArray, IntArray]]:
-    """Return positions to learn from and to judge by, for every fold.
-
-    ``labels`` are the numbers of the groups (N,), each ground set's own if not
-    ``grouped``; ``seed`` shuffles if ``cv`` is a number.
-    """
+    """Return positions to learn from and to judge by, for every fold of ``labels``."""
     from sklearn.model_selection import KFold, check_cv
 
     n_units = len(np.unique(labels))

@@ -45,10 +45,7 @@ def check_omegas(omega: Any) -> tuple[float, ...]:
 
 
 def order_outwards(omegas: Sequence[float]) -> tuple[float, list[list[float]]]:
-    """Return the omega nearest to 1, and lists of the lower and of the higher ones.
-
-    Both lists go outwards from the omega nearest to 1.
-    """
+    """Return the omega nearest to 1, and lists of those below and above, outwards."""
     ordered = sorted(omegas)
     start = int(np.argmin(np.abs(np.log(ordered))))
     return ordered[start], [ordered[:start][::-1], ordered[start + 1 :]]

@@ -82,10 +82,7 @@ def not_clearly_behind(
 
 
 def paired_difference(first: FloatArray, second: FloatArray) -> tuple[float, float]:
-    """Return the mean of ``first - second``, over ground sets, and its standard error.
-
-    The error is NaN for a single ground set.
-    """
+    """Return the mean of ``first - second``, and its standard error (NaN of one)."""
     less = first - second
     error = less.std(ddof=1) / np.sqrt(len(less)) if len(less) > 1 else np.nan
     return float(less.mean()), float(error)
