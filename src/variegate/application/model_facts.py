@@ -43,7 +43,7 @@ class Weight:
         return self.value * self.spread
 
     def label(self, longest: int) -> str:
-        """Return the name, cut to ``longest`` characters, and features or rows if any."""
+        """Return the name, cut to ``longest`` characters, and its features or rows."""
         many = f" (length of {self.n_features})" if self.n_features > 1 else ""
         if self.n_rows is not None:
             many = f" ({count(self.n_rows, 'row')})"
