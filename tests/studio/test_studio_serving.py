@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow.parquet as parquet
@@ -43,6 +44,14 @@ def test_addresses_that_others_reach(host):
 )
 def test_the_address_that_is_opened(host, name):
     assert serving._as_name(host) == name
+
+
+def test_answers_are_not_held_back():
+    with closing(serving._bound("127.0.0.1", 0)) as listener:
+        with socket.create_connection(listener.getsockname()):
+            taken, _ = listener.accept()
+        with closing(taken):
+            assert taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_a_port_that_is_taken(session):
