@@ -205,7 +205,7 @@ def test_the_checkpoint_of_another_run(variegate, cluster, tmp_path, monkeypatch
 
 
 def test_an_interrupted_select_says_what_remains(variegate, cluster, monkeypatch):
-    monkeypatch.setattr("variegate.tables.fitted.survey", stop)
+    monkeypatch.setattr("variegate.tables.fitted.survey_table", stop)
     select = ("select", "train", "--model", "model.json", *cluster, "-o", "chosen")
     status, _, messages = variegate(*select)
     assert status == 130
