@@ -145,7 +145,7 @@ def test_a_limit_that_cannot_be(call, table):
     result = call("studio", table, *COLUMNS, "--at-most", "1", "--per", "kinds")
     assert fails(result, "there is no column 'kinds' (did you mean 'kind'?)")
     result = call("studio", table, *COLUMNS, "--per", "kind")
-    assert fails(result, "give at_most and per together")
+    assert fails(result, "give a number at_most for each per")
 
 
 def test_picks_of_other_data_are_refused(call, table, tmp_path):

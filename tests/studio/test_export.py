@@ -125,7 +125,7 @@ def test_the_command_chooses_as_the_page_does(material, picks):
         "-o",
         "chosen.csv",
     ]
-    material.limit(2, "kind")
+    material.limit([2], ["kind"])
     select, _ = commands(export("command.txt", material, picks, omega=4.0).decode())
     assert select[7:] == ["--at-most", "2", "--per", "kind", "--omega", "4"]
 

@@ -168,6 +168,15 @@ def test_a_folder_of_new_pictures_is_a_group_without_pages(tmp_path):
     assert [len(items) for items in found.chosen.values()] == [3, 3]
 
 
+def test_several_limits_hold_together(tmp_path):
+    folder = write_documents(tmp_path / "data")
+    export_model(open_material(folder), tmp_path / "m.json")
+    model = vg.load(tmp_path / "m.json")
+    both = {"at_most": [3, 1], "per": ["document", "sentence"]}
+    found = select_items(folder, model, omega=64.0, **both)
+    assert {len(items) for items in found.chosen.values()} == {3}
+
+
 def test_a_long_video_is_one_group(tmp_path, monkeypatch):
     from variegate.material import videos
 
@@ -187,15 +196,15 @@ def test_at_most_so_many_of_a_source(kind, per, tmp_path):
     material = open_material(MADE[kind][0](folder))
     export_model(material, tmp_path / "m.json")
     model = vg.load(tmp_path / "m.json")
-    found = select_items(folder, model, omega=64.0, at_most=1, per=per)
+    found = select_items(folder, model, omega=64.0, at_most=[1], per=[per])
     for group, items in found.chosen.items():
         fields = [dict(material.items(group)[item].fields) for item in items]
         labels = [one.get(per, "the only document") for one in fields]
         assert len(labels) == len(set(labels)) > 0
     with pytest.raises(MaterialError, match="have no 'brand', of which to choose"):
-        select_items(folder, model, at_most=1, per="brand")
-    with pytest.raises(MaterialError, match="give at_most and per together"):
-        select_items(folder, model, at_most=1)
+        select_items(folder, model, at_most=[1], per=["brand"])
+    with pytest.raises(MaterialError, match="give a number at_most for each per"):
+        select_items(folder, model, at_most=[1])
 
 
 # Tables -------------------------------------------------------------------------------
@@ -290,9 +299,6 @@ def test_options_of_tables_are_refused(models, call):
     given = ("select", models / "pictures", "--model", models / "pictures.json", "-o")
     found = call(*given, "c.csv", "--budget", "3", "--all")
     assert fails(found, "--budget, --all: only for tables")
-    twice = ("--at-most", "1", "--per", "a", "--at-most", "2", "--per", "b")
-    found = call(*given, models / "c.csv", *twice)
-    assert fails(found, "several limits are for tables: give one")
     found = call(*given, models / "c.txt")
     assert fails(found, "'.txt' is of no known table format")
     (models / "c.html").write_text("")

@@ -296,24 +296,18 @@ OMEGA = option(
     "--omega W", "Cost of a missed row relative to a wrong one: a smaller one chooses "
     "fewer rows, a larger one more.  [default: that of the model]", POSITIVE,
 )  # fmt: skip
-AT_MOST = option(
-    "--at-most N", "Most items to choose from a group with the same value of --per.",
-    COUNT,
-)  # fmt: skip
-_PER_HELP = (
-    'Column of --at-most, such as a brand; or the "document" of sentences, or the '
-    '"shot" of frames.'
-)
-PER = option("--per NAME", _PER_HELP)
 BUDGET = option(
     "--budget COST", "Most that the rows of a group may cost together.", POSITIVE
 )
 LIMITS = combine_options(
     option(
         "--at-most N", "Most items to choose from a group with the same value of "
-        "--per. Repeat both for several limits on rows.", COUNT, multiple=True,
+        "--per. Repeat both for several limits.", COUNT, multiple=True,
     ),
-    option("--per NAME", _PER_HELP, multiple=True),
+    option(
+        "--per NAME", 'Column of --at-most, such as a brand; or the "document" of '
+        'sentences, or the "shot" of frames.', multiple=True,
+    ),
 )  # fmt: skip
 empty_groups = partial(option, "--empty-groups", type=table_defaults.EMPTY_GROUPS)
 DIVERSITY = option(

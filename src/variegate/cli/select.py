@@ -100,30 +100,35 @@ def select(
         output.refuse_to_replace(out, "-o", [table], force)
     if (model is None) == (method is None):
         raise click.UsageError("choose with --model or with --method, one of the two")
+    loaded = None if model is None else options.load_model(model)
+    if is_for_items(loaded):
+        how = {name: given[name] for name in ("k", "omega", "at_most", "per")}
+        choose_items(table, loaded, out, html, force, as_json, **how)
+        return
+    refuse_other_data(table, loaded, html)
     if model is None:
         choose = _method_selector(str(method), roles, given)
     else:
-        loaded = options.load_model(model)
-        if is_for_items(loaded):
-            limits = {name: given[name] for name in ("k", "omega")}
-            for name in ("at_most", "per"):
-                if len(given[name]) > 1:
-                    raise click.UsageError("several limits are for tables: give one")
-                limits[name] = next(iter(given[name]), None)
-            return choose_items(table, loaded, out, html, force, as_json, **limits)
-        refuse_other_data(table, loaded)
         choose = _model_selector(model, loaded, roles, given)
-    if html is not None:
-        raise click.UsageError("--html is for pictures, documents and videos")
-    how = {}
     with output.print_warnings_as_notes():
         source = options.open_table(table, separator, cluster.skip_unreadable)
-        resume = "run it again, and it does only what is missing" if cluster else None
-        with cluster.engine_and_progress(resume) as (engine, progress):
-            if cluster:
-                how = {"engine": engine, "skip_unreadable": cluster.skip_unreadable}
-            found = choose(source, out=out, progress=progress, **how, **given)
-    numbers = _folder_numbers(found) if cluster else _choice_numbers(found, out)
+        found = _choose_rows(partial(choose, source, out=out, **given), cluster)
+    _print_choices(found, bool(cluster), out, as_json)
+
+
+def _choose_rows(choose: Callable[..., Any], cluster: Cluster) -> Any:
+    """Choose here or on a cluster, and show the progress."""
+    resume = "run it again, and it does only what is missing" if cluster else None
+    with cluster.engine_and_progress(resume) as (engine, progress):
+        if not cluster:
+            return choose(progress=progress)
+        skip = cluster.skip_unreadable
+        return choose(progress=progress, engine=engine, skip_unreadable=skip)
+
+
+def _print_choices(found: Any, is_folder: bool, out: Path, as_json: bool) -> None:
+    """Print the numbers of chosen rows, and notes on them."""
+    numbers = _folder_numbers(found) if is_folder else _choice_numbers(found, out)
     note_unreadable(numbers.get("unreadable", ()))
     for name, number in found.unknown_levels.items():
         output.print_note(

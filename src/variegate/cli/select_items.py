@@ -26,11 +26,13 @@ def is_for_items(model: Any) -> bool:
     return getattr(model, "_type", None) in known
 
 
-def refuse_other_data(path: Path, model: Any) -> None:
-    """Refuse a folder without tables for a model that was learned from a table."""
+def refuse_other_data(path: Path, model: Any, html: Path | None) -> None:
+    """Refuse a contact sheet, and a folder without tables for a model of tables."""
     from variegate.files.folders import files_below
     from variegate.tables.reading import FORMATS
 
+    if html is not None:
+        raise click.UsageError("--html is for pictures, documents and videos")
     is_for_tables = getattr(model, "_type", None) == "table-selector"
     if not is_for_tables or not path.is_dir():
         return

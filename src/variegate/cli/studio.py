@@ -50,8 +50,7 @@ if TYPE_CHECKING:
     "--show A,B,...", "Columns of a table to show, in place of those named as quality "
     "and similarity.", options.NAMES, default=(), show_default=False,
 )  # fmt: skip
-@options.AT_MOST
-@options.PER
+@options.LIMITS
 @option(
     "--host ADDRESS", "The address to listen on. Any but the default can be reached "
     "from other machines.", default="127.0.0.1",
@@ -66,14 +65,13 @@ def studio(
     model: Path | None,
     store: Path | None,
     order: str | None,
-    page: int | None,
     host: str,
     port: int,
     no_browser: bool,
+    at_most: tuple[int, ...],
+    per: tuple[str, ...],
     roles: dict[str, Any],
-    show: tuple[str, ...],
-    at_most: int | None,
-    per: str | None,
+    **shown: Any,
 ) -> None:
     """Pick on a page of your own machine, and watch a model learn from it.
 
@@ -90,33 +88,28 @@ def studio(
     place = data.resolve()
     store = store or place.with_name(f"{place.name}.studio.sqlite")
     with print_warnings_as_notes(), show_progress("opening") as progress:
-        material = open_material(
-            data,
-            columns=roles,
-            show=show,
-            page=page,
-            model=None if model is None else options.load_model(model),
-            progress=progress,
-        )
+        known = None if model is None else options.load_model(model)
+        shown |= {"columns": roles, "model": known, "progress": progress}
+        material = open_material(data, **shown)
         material.limit(at_most, per)
         for note in material.notes:
             print_note(note)
         session = _make_session(material, store, str(data))
     with closing(session):
         session.start(**({} if order is None else {"order": order}))
-        n_items = sum(material.sizes)
-        items = f"{n_items:,} {material.nouns[n_items != 1]}"
-        n_done = len(session.done_picks())
-        so_far = f", {n_done:,} of them done" if n_done else ""
-        print_text(
-            f"{count(len(material.names), 'group')} of {items}{so_far}; picks are kept "
-            f"in {store}",
-            err=True,
-        )
-        serve(
-            session, host, port, on_start=partial(_open_browser, host, not no_browser)
-        )
+        print_text(f"{_size_text(session)}; picks are kept in {store}", err=True)
+        show = partial(_open_browser, host, not no_browser)
+        serve(session, host, port, on_start=show)
     print_text(f"the picks are in {store}", err=True)
+
+
+def _size_text(session: Session) -> str:
+    """Return how many groups and items there are, and how many are done."""
+    material, n_done = session.material, len(session.done_picks())
+    n_items = sum(material.sizes)
+    items = f"{n_items:,} {material.nouns[n_items != 1]}"
+    so_far = f", {n_done:,} of them done" if n_done else ""
+    return f"{count(len(material.names), 'group')} of {items}{so_far}"
 
 
 def _make_session(material: Material, path: Path, data: str) -> Session:

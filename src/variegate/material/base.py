@@ -80,7 +80,7 @@ class Material(ABC):
     #: Remarks about DATA, such as on empty cells.
     notes: Sequence[str] = ()
     _ground_sets: Sequence[GroundSet]
-    _limit: tuple[int, str] | None = None
+    _limits: Sequence[tuple[int, str]] = ()
 
     @cached_property
     def items(self) -> Callable[[int], Sequence[Item]]:
@@ -119,26 +119,27 @@ class Material(ABC):
 
     # Limits ---------------------------------------------------------------------------
 
-    def limit(self, at_most: int | None, per: str | None) -> None:
-        """Limit the number of items of a group with the same value of ``per``."""
-        if (at_most is None) != (per is None):
-            raise MaterialError("give at_most and per together, or neither of them")
-        if at_most is not None and per is not None:
-            self._labels(per, 0)
-            self._limit = at_most, per
+    def limit(self, at_most: Sequence[int], per: Sequence[str]) -> None:
+        """Limit the numbers of items of a group with the same value in each ``per``."""
+        if len(at_most) != len(per):
+            raise MaterialError(
+                "give a number at_most for each per, of which the values are counted: "
+                f"there are {len(at_most)} and {len(per)}"
+            )
+        for name in per:
+            self._labels(name, 0)
+        self._limits = list(zip(at_most, per, strict=True))
 
     def limits(self, group: int) -> dict[str, Any]:
         """Return the limits on choices from a group, as arguments of ``decode``."""
-        if self._limit is None:
+        if not self._limits:
             return {}
-        at_most, per = self._limit
-        return {"at_most": at_most, "per": self._labels(per, group)}
+        labels = [self._labels(per, group) for _, per in self._limits]
+        return {"at_most": [most for most, _ in self._limits], "per": labels}
 
     def limit_options(self) -> list[str]:
-        """Return the limit as options of commands."""
-        if self._limit is None:
-            return []
-        return [f"--at-most {self._limit[0]} --per {shlex.quote(self._limit[1])}"]
+        """Return the limits as options of commands."""
+        return [f"--at-most {n} --per {shlex.quote(per)}" for n, per in self._limits]
 
     def _labels(self, per: str, group: int) -> Sequence[Any]:
         """Return the value of ``per`` of every item of a group."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,8 +57,8 @@ def select_items(
     *,
     k: int | None = None,
     omega: float | None = None,
-    at_most: int | None = None,
-    per: str | None = None,
+    at_most: Sequence[int] = (),
+    per: Sequence[str] = (),
     progress: Progress = ignore,
 ) -> SelectedItems:
     """Choose items of each group of pictures, documents, videos or a table.
@@ -76,8 +77,8 @@ def select_items(
         Items to choose from each group; by default the model decides.
     omega : float, optional
         Below 1 few and precise, above 1 many and complete; by default 1.
-    at_most, per : int, str, optional
-        Choose at most so many items of a group with the same value of ``per``: the
+    at_most, per : sequences of int and str, optional
+        The largest number of items of a group with the same value in each ``per``: the
         "document" of sentences, the "shot" of frames, or a column.
     progress : callable, optional
     """
@@ -105,7 +106,8 @@ def _choose(
     size = len(ground_set)
     rows = best_by_quality(model, ground_set.quality, _MOST_CANDIDATES)
     if limits:
-        limits = limits | {"per": [limits["per"][row] for row in rows]}
+        labels = [[values[row] for row in rows] for values in limits["per"]]
+        limits = limits | {"per": labels}
     if len(rows) < size:
         blocks = {name: block[rows] for name, block in ground_set.blocks.items()}
         ground_set = GroundSet(ground_set.quality[rows], blocks)
