@@ -119,9 +119,6 @@ def _how_to_resume(error: BaseException) -> str:
     return "it must start again"
 
 
-# Refusals, which name parameters of the library, in options of a command -------------
-
-
 def refusal_message(error: RefusalError, arguments: Sequence[str]) -> str:
     """Return the message of a command: a line, or one for each of several problems.
 
@@ -143,7 +140,7 @@ def refusal_message(error: RefusalError, arguments: Sequence[str]) -> str:
         return ["--columns", name if value is None else f"{name}={text}"]
 
     def as_text(setting: Setting) -> str:
-        """Return the option of a setting as text, and the command if it is another."""
+        """Return an option and its value as text, with the command if another's."""
         option, *value = option_words(setting)
         text = " ".join([option, *map(shlex.quote, value)])
         # Some problems are of the model, and are solved where it is fitted.

@@ -34,7 +34,7 @@ _FILES = ("reading", "judging", "choosing", "dealing out", "writing")
 
 
 def _engine_note(engine: DaskEngine, stage: str, done: float, total: float) -> str:
-    """Return the progress of a stage in iterations or files, and the workers."""
+    """Return a note: how far a stage is, in iterations or files, and the workers."""
     if stage == "learning":
         text = f"iteration {done:,} of at most {total:,}"
     elif stage in _FILES and total:
@@ -149,6 +149,6 @@ def cluster_options(skip_unreadable: bool = True) -> Decorator:
 
 
 def note_unreadable(files: Sequence[str]) -> None:
-    """Name files that were left out."""
+    """Print a note that names files left out because they cannot be read."""
     if files:
         print_note(f"left out as they cannot be read: {abbreviate_names(files, 5)}")

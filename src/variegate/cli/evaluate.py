@@ -166,7 +166,7 @@ def evaluate(
 
 
 def _training_table(path: Path, separator: str | None) -> Table:
-    """Return the table for rivals, which need not be CSV where the other one is."""
+    """Open the table to train rivals on; a separator is used only if it is CSV."""
     from variegate.tables.reading import format_of
 
     is_csv = not path.is_dir() and format_of(path) == "csv"

@@ -156,7 +156,7 @@ def fit(
 
 @contextmanager
 def _manage_checkpoint(checkpoint: Path | None) -> Iterator[None]:
-    """Name the checkpoint of an interrupted run; remove that of a failed one."""
+    """If interrupted, say how to resume from a checkpoint; if failed, remove it."""
     is_new = checkpoint is not None and not checkpoint.exists()
     try:
         yield
@@ -180,7 +180,7 @@ def _is_page(path: Path) -> bool:
 def _check_outputs(
     table: Path, out: Path, reports: Sequence[Path], force: bool
 ) -> None:
-    """Refuse before the work files that must not be written."""
+    """Refuse, before any work, outputs that must not be written."""
     output.refuse_to_replace(out, "-o", [table], force)
     for path in reports:
         if path.resolve() == out.resolve():

@@ -38,8 +38,6 @@ _NAMED = 3  # files left out that a note names
 _LONGEST_NAME = 100  # bytes of a video's name in the names of files and folders
 _LONGEST_FILE = 200  # bytes of a file's name; of 255, writing takes some
 
-# Videos and their folders -----------------------------------------------------------
-
 
 @dataclass(frozen=True)
 class Job:
@@ -141,9 +139,6 @@ def _make_folder(folder: Path) -> None:
         raise click.UsageError(f"cannot write into {folder}: {reason}") from None
 
 
-# Names of pictures ------------------------------------------------------------------
-
-
 def check_template(
     context: click.Context, parameter: click.Parameter, value: str
 ) -> str:
@@ -192,9 +187,6 @@ def picture_names(template: str, job: Job, summary: VideoSummary) -> list[str]:
             )
         taken.add(name.casefold())
     return names
-
-
-# Writing and removing ---------------------------------------------------------------
 
 
 def keyframe_table(video: Path, rows: Sequence[Mapping[str, Any]]) -> bytes:

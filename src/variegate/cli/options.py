@@ -263,7 +263,7 @@ def column_options(*roles: str) -> Decorator:
 def _merge_roles(
     columns: Sequence[Path | dict[str, Any]], **given: Any
 ) -> dict[str, Any]:
-    """Return columns by role: options replace --columns, and that a file's."""
+    """Return columns by role; options go before --columns, and these before a file."""
     roles: dict[str, Any] = {}
     for part in sorted(columns, key=lambda part: isinstance(part, dict)):
         if isinstance(part, dict):

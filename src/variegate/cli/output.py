@@ -45,7 +45,7 @@ def print_result(
 
 
 def print_written(*paths: Path | None) -> None:
-    """Name the files that were written, on standard error."""
+    """Print the names of files that were written, on standard error; skip None."""
     for path in paths:
         if path is not None:
             print_text(f"written: {path}", err=True)
@@ -80,9 +80,6 @@ def abbreviate_names(names: Sequence[str], most: int) -> str:
     """Return the first ``most`` names, and the number of the others."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
-
-
-# Files, checked before the work -------------------------------------------------------
 
 
 def check_writable(

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 #: Called as a progress callback is; returns the text to the right of the bar.
 Note = Callable[[str, float, float], str]
 
-#: Seconds before anything is shown.
-PATIENCE = 2.0
+PATIENCE = 2.0  # seconds before anything is shown
 
 
 def rows_note(stage: str, done: float, total: float) -> str:
@@ -83,7 +82,7 @@ def show_progress(
 
 
 def _make_progress_line() -> Bars | None:
-    """Return a line without a bar, None where standard error cannot show one."""
+    """Return a progress line not yet shown, None where there is no terminal for it."""
     if not sys.stderr.isatty():
         return None
     from rich import progress

@@ -1,18 +1,10 @@
 """Choose the context of a language model from the documents of a retriever.
 
-A retriever finds more documents than a language model is to read;
-:class:`ContextSelector` chooses among them, by a method of :func:`variegate.select` or
-by a learned model, within a number of documents, of tokens, or both.  Three frameworks
-have it as a part of their pipelines, each behind an extra of its own and imported only
-when it is used:
-
-==============  ============================  =========================================
-extra           class                         module
-==============  ============================  =========================================
-``haystack``    ``VariegateRanker``           :mod:`variegate.integrations.haystack`
-``langchain``   ``VariegateCompressor``       :mod:`variegate.integrations.langchain`
-``llamaindex``  ``VariegatePostprocessor``    :mod:`variegate.integrations.llamaindex`
-==============  ============================  =========================================
+:class:`ContextSelector` chooses within a number of documents, of tokens, or both, by a
+method of :func:`variegate.select` or by a learned model.  Three frameworks have it as a
+part of their pipelines, in modules named as their extras: ``haystack``
+(``VariegateRanker``), ``langchain`` (``VariegateCompressor``) and ``llamaindex``
+(``VariegatePostprocessor``).
 """
 
 import lazy_loader as _lazy

@@ -39,14 +39,11 @@ class Found:
     texts : sequence of str
     scores : sequence of float or None
         Larger is better; None for a document without a score.
-    embeddings : sequence of vectors or None
-        None for a document without an embedding.
-    metadata : sequence of dict, optional
-        Has the columns of a learned model.
+    embeddings : sequence of vectors, None for a document without an embedding
+    metadata : sequence of dict, optional, with the columns of a learned model
     embed : callable, optional
         From a list of places to the embeddings of these documents, for those without.
-    hint : str
-        How to get embeddings, for the message about documents without one.
+    hint : how to get embeddings, for the message about documents without one
     """
 
     texts: Sequence[str]
@@ -129,8 +126,7 @@ class ContextSelector:
         For a method: most documents with the same value of the metadata ``per``, such
         as ``at_most=2, per="source"``.  Where that leaves fewer than ``k`` documents,
         fewer are chosen.
-    per : str, optional
-        The name of metadata that every document has.
+    per : str, optional, the name of metadata that every document has
 
     Examples
     --------
@@ -228,7 +224,7 @@ class ContextSelector:
         return int(k)
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings by name, a model as the path of its file."""
+        """Return the parameters by name, a model as the path of its file."""
         if not isinstance(self.model, str | Path | None):
             raise ValueError(
                 'a model cannot be written: save it (model.save("model.json")) and '

@@ -75,7 +75,7 @@ class VariegateRanker:
         return ranker
 
     def warm_up(self) -> None:
-        """Load the model of the embedder."""
+        """Load the embedder's model, if it has one to load."""
         if hasattr(self.embedder, "warm_up"):
             self.embedder.warm_up()
 
@@ -87,19 +87,9 @@ class VariegateRanker:
     def run(
         self, documents: list[Document], top_k: int | None = None
     ) -> dict[str, list[Document]]:
-        """Choose documents.
+        """Return ``{"documents": chosen}``: ``top_k``, or ``k`` of the selector.
 
-        Parameters
-        ----------
-        documents : list of Document
-        top_k : int, optional
-            In place of ``k`` of the selector.
-
-        Returns
-        -------
-        dict
-            ``documents``: the chosen documents, the best first, each of the others the
-            one that adds most to the ones before it.
+        The best is first; each of the others adds most to the ones before it.
         """
         if not documents:
             return {"documents": []}

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 #: Columns that every list of documents has; others are looked for in its metadata.
 COLUMNS = ("score", "standard_score", "place", "tokens", "embedding")
 
-#: The column of costs has a name of its own, as tokens may be a quality too.
-_COST = "tokens to pay"
+_COST = "tokens to pay"  # not "tokens", which may be a quality too
 
 
 def as_chooser(model: Any) -> Callable[..., IntArray]:
@@ -67,7 +66,7 @@ def _choose_by_table(
     budget: float | None,
     omega: float | None,
 ) -> IntArray:
-    """Choose by a table of the columns that the model knows."""
+    """Choose by a ``TableSelector``, given a table of the columns it knows."""
     import pyarrow as pa
 
     columns, numbers = selector.columns_, np.arange(len(candidates))

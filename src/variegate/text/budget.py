@@ -19,7 +19,7 @@ _FORMS = ", ".join(f"{letter} ({unit})" for letter, unit in _UNITS.items())
 
 @dataclass(frozen=True)
 class Budget:
-    """The most a summary may hold.
+    """The most a summary may hold: an ``amount`` of at least 1 of a ``unit``.
 
     A summary of sentences joined by newlines fits exactly when the costs of its
     sentences add up to at most :attr:`limit`:
@@ -29,11 +29,6 @@ class Budget:
     * words, separated by white space, or letters of scripts that put no spaces between
       words (Chinese, Japanese, Thai): their number, limit = amount;
     * sentences: 1 each, limit = amount.
-
-    Attributes
-    ----------
-    amount : int, at least 1
-    unit : {"characters", "words", "sentences", "bytes"}
     """
 
     amount: int
@@ -85,7 +80,7 @@ class Budget:
         return self.amount + self._separator
 
     def costs(self, texts: Sequence[str]) -> FloatArray:
-        """Return the cost of each text as one sentence of a summary."""
+        """Return the cost of each text (n,) as one sentence of a summary."""
         return np.array([self._length(text) + self._separator for text in texts])
 
     def describe(self) -> str:

@@ -165,7 +165,7 @@ class ClusterView:
 
 
 def _with_own_directions(vectors: sparse.csr_array) -> sparse.csr_array:
-    """Give every row of zeros a direction of its own, or it could never be chosen."""
+    """Give rows of zeros a column each with 1: a zero could never be chosen."""
     zero = np.flatnonzero(vectors.multiply(vectors).sum(axis=1) == 0.0)
     if len(zero) == 0:
         return vectors
@@ -273,7 +273,7 @@ def _as_numbers(columns: Mapping[str, Any]) -> Features:
 
 
 def _shared_word_features(view: ClusterView) -> Features:
-    """Measure the words and pairs of words that many documents share."""
+    """Measure how many words, and pairs, are also in other documents."""
     units: dict[int, set[Any]] = defaultdict(set)
     sentences = zip(view.document.tolist(), view.words, view.pairs, strict=True)
     for document, tokens, pairs in sentences:
@@ -324,7 +324,7 @@ def _lead_features(view: ClusterView) -> Features:
 
 
 def lexrank(vectors: sparse.csr_array) -> FloatArray:
-    """Return the share of time that a random walk spends at each sentence.
+    """Return the share of time (N,) that a random walk spends at each sentence.
 
     Sentences are rows of unit length or zero, linked where their cosine similarity
     exceeds 0.1.  Above 4000 sentences the walk follows all similarities instead, in
@@ -355,7 +355,7 @@ def lexrank(vectors: sparse.csr_array) -> FloatArray:
 
 
 def _direction(view: ClusterView, weight: Mapping[str, float]) -> FloatArray:
-    """Return a unit vector of weighted words; zero where none is known."""
+    """Return the unit vector (W,) of words with weights; zeros where none is known."""
     vector = np.zeros(len(view.weights))
     for word, value in weight.items():
         column = view.counts.vocabulary.get(word)

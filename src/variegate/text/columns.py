@@ -45,7 +45,7 @@ class Piece(NamedTuple):
 
 
 def text_pages(text: str) -> list[list[Piece]]:
-    """Return the pages of a text that are parted by form feeds."""
+    """Return the pieces of each page of a text, whose pages end with form feeds."""
     return [
         [
             Piece(match[0], match.start(), match.end(), row, 1.0)
@@ -57,7 +57,7 @@ def text_pages(text: str) -> list[list[Piece]]:
 
 
 def _group_into_rows(pieces: Iterable[Piece]) -> list[list[Piece]]:
-    """Return the pieces on one base line together, from top to bottom."""
+    """Return rows, from top to bottom and each from left to right."""
     rows: list[list[Piece]] = []
     for piece in sorted(pieces, key=lambda one: (one.base, one.left)):
         if rows and piece.base - rows[-1][0].base < 0.5 * piece.size:
@@ -79,7 +79,7 @@ def _is_page_number(row: list[Piece]) -> bool:
 
 
 def without_running_lines(pages: Sequence[list[Piece]]) -> list[list[Piece]]:
-    """Leave out page numbers, and lines that repeat at the edges of pages."""
+    """Return pages without page numbers and lines that repeat at their edges."""
     all_rows = [_group_into_rows(page) for page in pages]
     tops = _n_running_rows([rows[:_EDGE_ROWS] for rows in all_rows])
     all_rows = [rows[n:] for rows, n in zip(all_rows, tops, strict=True)]
@@ -174,7 +174,7 @@ def _typical_length(pieces: list[Piece]) -> float:
 
 
 def columns_of(pieces: list[Piece], character: float) -> Iterator[list[Piece]]:
-    """Yield columns in reading order; lines across all columns divide them."""
+    """Yield the lines of each column in reading order; lines across all divide them."""
     cut = _gutter(pieces, character)
     if cut is None:
         if pieces:
@@ -209,7 +209,7 @@ def _join_row(row: list[Piece], character: float) -> Piece:
 
 
 def _column_lines(rows: Iterable[list[Piece]], character: float) -> list[Piece]:
-    """Return the lines of a column; those below cells of a row belong to the row."""
+    """Return rows as lines of a column; those under cells of a table are its rows."""
     lines: list[Piece] = []
     left = math.inf
     for row in rows:

@@ -8,9 +8,6 @@ of other units, each as often as both have it:
 which is ROUGE-1 F of words, and ROUGE-2 F of pairs of words.  Averaged over samples of
 a determinantal point process it is the consensus of minimum Bayes risk decoding; over
 summaries written by people, oracles maximize it.
-
-The samples are drawn near the budget.  A sample of ``k`` sentences takes about ``k³``,
-until a sweep over all candidates is cheaper; of long summaries fewer samples are drawn.
 """
 
 from __future__ import annotations
@@ -140,7 +137,7 @@ class WordAgreement(Agreement):
         self.counts = counts
 
     def growing(self, voters: BoolArray, votes: IntArray) -> GrowingSummary:
-        """Return an empty summary that grows sentence by sentence."""
+        """Return an empty summary that grows, to agree with ``voters`` (T, N)."""
         targets = [word_bags(voters, counts) for counts in self.counts]
         return GrowingSummary(self.counts, targets, votes / votes.sum())
 
@@ -179,7 +176,7 @@ class GrowingSummary:
         return np.asarray(np.sum(gains, axis=0))
 
     def add(self, item: int) -> None:
-        """Add a sentence."""
+        """Add sentence number ``item``."""
         for part in self._parts:
             part.add(item)
 
@@ -222,7 +219,7 @@ class _Overlap:
         return values
 
     def add(self, item: int) -> None:
-        """Add the units of a sentence."""
+        """Add the units of sentence number ``item``."""
         row = slice(self._starts[item], self._starts[item + 1])
         units, amounts = self._units[row], self._amounts[row][:, None]
         before, wanted = self._current[units][:, None], self._targets[units]

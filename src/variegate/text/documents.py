@@ -52,14 +52,10 @@ class Cluster:
     Attributes
     ----------
     documents : sequence of Document
-    references : sequence of str
-        Empty to be summarized, one or more to learn from.
-    language : str or None
-        As in :data:`~variegate.text.LANGUAGES`.
+    references : sequence of str, empty to be summarized, one or more to learn from
+    language : str or None, as in :data:`~variegate.text.LANGUAGES`
     id : name in messages
-    group : str
-        Clusters of one group (a topic in several languages) are kept together when
-        data are split.
+    group : clusters of one (a topic in several languages) stay together in splits
     """
 
     documents: Sequence[Document]

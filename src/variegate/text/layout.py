@@ -103,7 +103,7 @@ def _lines_of(text: str) -> Iterator[_Line]:
 
 
 def _fills(text: str, line: _Line, following: _Line, width: int) -> bool:
-    """Whether the first word of the following line had no room on this one."""
+    """Whether a line has no room, in ``width``, for the first word of the following."""
     word = text[following.start : following.end].split(maxsplit=1)[0]
     needed = 1 if _UNSPACED_LETTER.match(word) else len(word)
     return line.width + 1 + needed > width
@@ -190,7 +190,7 @@ def wrapped_paragraphs(
 
 
 def span_of(paragraph: list[_Line]) -> Span:
-    """Return the offsets of a paragraph."""
+    """Return the offsets (start, end) of a paragraph."""
     return paragraph[0].start, paragraph[-1].end
 
 
@@ -272,7 +272,7 @@ def blocks_of(
 def _prose_places(
     text: str, paragraphs: list[list[_Line]], pieces: list[str]
 ) -> Iterator[int]:
-    """Yield the places of paragraphs other than rows, quotations and code."""
+    """Yield the places of paragraphs that are not table rows, quotations or code."""
     margin: int | None = None
     for n, (first, *_) in enumerate(paragraphs):
         if margin is not None and first.indent > margin:
@@ -321,7 +321,7 @@ def begins_amid(document: Document, block: Block, previous: Block | None) -> boo
 
 
 def sentence_kind(sentence: str) -> Kind:
-    """Return the kind of a sentence in a paragraph of known layout."""
+    """Return the kind of a sentence of a body paragraph, where layout is known."""
     if not ends_sentence(sentence) or _COPYRIGHT.match(sentence):
         return "other"
     if _LOOSE_DOTS.search(sentence[-10:]) or count_spaced_words(sentence) == 1:

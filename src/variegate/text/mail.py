@@ -60,7 +60,7 @@ def mail_document(data: bytes) -> Document:
             ".txt"
         )
     text = "" if part is None else _content(part)
-    passages = [] if part is None else _passages(part, text)
+    passages = [] if part is None else _own_passages(part, text)
     if text.strip() and (subject := _subject(message)):
         passages.insert(0, Passage("headline", subject))
     return as_document(passages, _READER)
@@ -85,8 +85,8 @@ def _content(part: MIMEPart) -> str:
     return str(content).replace("\r\n", "\n").replace("\0", "")
 
 
-def _passages(part: MIMEPart, text: str) -> list[Passage]:
-    """Return the paragraphs of a part of a mail that its sender wrote."""
+def _own_passages(part: MIMEPart, text: str) -> list[Passage]:
+    """Return the paragraphs that the sender wrote, without the salutation."""
     if part.get_content_subtype() == "html":
         document = html_document(text, _is_quoted)
     else:

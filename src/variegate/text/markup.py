@@ -19,7 +19,7 @@ HTML_READER = "the built-in HTML reader"
 
 
 def names(text: str) -> frozenset[str]:
-    """Return the words of a text."""
+    """Return the words of a text as a set."""
     return frozenset(text.split())
 
 
@@ -81,7 +81,7 @@ class PassageReader:
         self._follows = follows
 
     def start(self, tag: str) -> None:
-        """Begin an element."""
+        """Begin an element by its tag; most tags end the passage."""
         if tag in ("br", "hr"):
             self._end_passage(follows=tag == "br")
         elif tag in ("td", "th"):
@@ -98,7 +98,7 @@ class PassageReader:
             self._kind = _KINDS.get(tag, "body")
 
     def end(self, tag: str) -> None:
-        """End an element."""
+        """End an element by its tag; most tags end the passage."""
         if tag in _INLINE:
             self._links = max(0, self._links - (tag == "a"))
             if tag in _CODE and self._code_depth:
@@ -110,7 +110,7 @@ class PassageReader:
             self._kind = "body"
 
     def add(self, text: str | None) -> None:
-        """Add text, white space as one space."""
+        """Add text to the passage, with runs of white space as one space."""
         data = re.sub(r"[ \t\r\n\f]+", " ", text or "")
         if self._pieces[-1][-1:] in ("", " ", "\t"):
             data = data.lstrip(" ")

@@ -205,7 +205,7 @@ def _join_over_columns(paragraphs: list[_Paragraph]) -> list[_Paragraph]:
 
 
 def _goes_on(before: list[_Paragraph], one: _Paragraph) -> bool:
-    """Whether a paragraph continues the first one of those before it."""
+    """Whether paragraph ``one`` continues the first of those ``before`` it."""
     start, first = before[0], one.lines[0].text
     is_cut = start.is_full and len(start.lines) > 1 and not LIST_ITEM.match(first)
     return (

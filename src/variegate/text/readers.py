@@ -150,7 +150,6 @@ def read_clusters(
         (strings), ``id``, ``topic`` (the group of the cluster) and ``language``.
     where : only the clusters with these values, such as ``{"split": "train"}``
     need_references : whether a cluster without references is an error
-    encoding : str
     """
     clusters, wanted, place = [], dict(where or {}), ""
 

@@ -73,7 +73,7 @@ def _text_of_role(match: re.Match[str]) -> str:
 
 
 def _shown_text(text: str) -> str:
-    """Return the part of the text of a role that is shown."""
+    """Return the part of a role's text that is shown: "title" of "title <target>"."""
     if titled := _TARGET.match(text):
         return titled[1].removeprefix("!")
     if text.startswith("~"):

@@ -111,7 +111,7 @@ def pairs_and_words(skip: int, words: Words) -> Iterable[Unit]:
 
 
 class CountPool:
-    """The counts of the units of each reference."""
+    """How often each unit is in each reference; call it with a summary to score it."""
 
     def __init__(
         self, units: Callable[[Words], Iterable[Unit]], references: Sequence[Words]
@@ -194,7 +194,7 @@ class Rouge(Tokenizer):
 
     @property
     def measures(self) -> dict[str, Callable[[Sequence[Any]], Pool]]:
-        """The function that prepares references, by the names of the scores."""
+        """For the name of each score, the function from references to a ``Pool``."""
         lengths = self.n if isinstance(self.n, tuple) else ()
         units = {f"rouge-{length}": partial(_ngrams, length) for length in lengths}
         if self.su is not None:

@@ -153,7 +153,7 @@ class Tokenizer:
     unicode: bool = False
 
     def read(self, text: str) -> Words:
-        """Return the words of a text."""
+        """Return the words of a text within the limits, in order."""
         return tuple(chain.from_iterable(map(self.words_of, self.lines_of(text))))
 
     def lines_of(self, text: str) -> list[str]:

@@ -86,7 +86,7 @@ def _upper_case(match: re.Match[str]) -> str:
 
 
 def _shadow(text: str, language: Language | None) -> str:
-    """Return a text of the same length in the form that syntok expects."""
+    """Return a text of the same length, changed so that syntok splits it well."""
     shadow, code = text, None if language is None else language.code
     if language is not None:
         shadow = _abbreviation_pattern(language).sub(r"\1·", shadow)

@@ -27,14 +27,9 @@ _SHADES = (0.01, 0.05, 0.2, 0.5)  # probabilities from which sentences are shade
 class MarkedSentence:
     """A sentence of a document, and whether it was chosen.
 
-    Attributes
-    ----------
-    sentence : Sentence
-    probability : float or None
-        That a set drawn from the model holds it.  None for other sentences than
-        candidates: a headline, a date line, not running text, a repetition, a fragment,
-        or of too low a quality among too many.
-    chosen : bool
+    ``probability`` is that of a set drawn from the model to hold it, None for sentences
+    that are not candidates: a headline, a date line, not running text, a repetition, a
+    fragment, or of too low a quality among too many.
     """
 
     sentence: Sentence
@@ -229,7 +224,7 @@ def _document_blocks(
 def _paragraphs(
     document: Document, entries: Sequence[MarkedSentence]
 ) -> Iterator[tuple[int, int, list[MarkedSentence]]]:
-    """Cut a text into paragraphs, with the sentences that begin in each."""
+    """Yield paragraphs (start, end), with the sentences that begin in each."""
     begin, following, inside = 0, 0, list[MarkedSentence]()
     blocks, _ = blocks_of(document, None)
     for cut in [*(block.start for block in blocks), len(document.text)]:

@@ -78,7 +78,7 @@ class VideoView:
 
     @cached_property
     def alike(self) -> BoolArray:
-        """Which frames count as the same: (N, N).
+        """Which pairs of frames (N, N) count as the same.
 
         VSUMM's rule on hues, and one on brightness, without which all frames of a film
         in black and white would be one.
@@ -89,7 +89,7 @@ class VideoView:
 
     @cached_property
     def same_shot(self) -> BoolArray:
-        """Which frames are of one shot, (N, N): all where shots are not known."""
+        """Which pairs (N, N) are of one shot; all where shots are not known."""
         shots = np.array(self.shots if len(self.shots) else [0] * len(self))
         return np.asarray(shots[:, None] == shots)
 
@@ -224,8 +224,8 @@ def sharpest_frames(
     """Read a video, and return the sharpest frame of each span of time, in order.
 
     Sharpness, the variance of the Laplacian, is divided by the tenth root of 1 + the
-    mean difference, 0 to 255, from the frame before or after, whichever is larger.
-    Spans do not overlap, and have frames; among equals the first is taken.
+    mean difference, 0 to 255, from the frame before or after, whichever is larger.  The
+    first of equals is taken.  Spans must not overlap, and must have frames.
     """
     found = groupby(frames_within(path, spans), key=itemgetter(0))
     return [_sharpest_of(frame for _, frame in frames) for _, frames in found]
@@ -287,7 +287,7 @@ class TrainingVideo:
 
     @property
     def targets(self) -> list[IntArray]:
-        """The subsets to learn from, one for each user who chose any candidate."""
+        """The candidates that a user chose, sorted, for each user who chose any."""
         return [np.unique(np.array(user, dtype=np.intp)) for user in self.users if user]
 
     @property

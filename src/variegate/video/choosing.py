@@ -197,7 +197,7 @@ class MatchingAgreement(Agreement):
     same: BoolArray
 
     def growing(self, voters: BoolArray, votes: IntArray) -> GrowingMatching:
-        """Return an empty choice that grows frame by frame."""
+        """Return an empty choice that grows, to match ``voters`` (T, N)."""
         return GrowingMatching(self.alike, self.same, voters, votes, self.beta)
 
 
@@ -239,7 +239,7 @@ class GrowingMatching:
 
     @property
     def value(self) -> float:
-        """The mean F-score of the choice."""
+        """The weighted mean F-score of the choice with the sets."""
         return float(self._match_values(self._size) @ self._hits)
 
     def gain(self) -> FloatArray:

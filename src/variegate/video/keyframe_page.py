@@ -23,7 +23,7 @@ _STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600
 _MOST_TICKS = 8
 _MOST_CUTS = 100
 
-#: Reasons in the order of the legend, before any other.
+# Reasons in the order of the legend, before any other.
 _REASONS = ("dark", "flat", "blurred", "repeats the frame before")
 
 

@@ -113,14 +113,8 @@ class KeyframePicker(FamilyApplication):
         """Learn from videos and the times that people picked in them.
 
         A picked time stands for the stretch of the video that it lies in, of which one
-        frame is a candidate.
-
-        Parameters
-        ----------
-        videos : sequence of PickedVideo
-        every : seconds between sampled frames
-        progress : callable, optional
-            Called with "fitting" and the numbers of finished and of all steps.
+        frame is a candidate.  Sampled frames are ``every`` seconds apart; ``progress``
+        is called with "fitting" and the numbers of finished and of all steps.
         """
         self._check_parameters()
         if not videos:
@@ -150,7 +144,7 @@ class KeyframePicker(FamilyApplication):
         encoder: FisherEncoder,
         progress: Progress = ignore,
     ) -> Self:
-        """Learn from prepared videos, for several fits."""
+        """Learn from videos that are read, with an encoder; useful for several fits."""
         self._check_parameters()
         self.encoder_ = encoder
         self.every_ = EVERY
@@ -262,7 +256,7 @@ class KeyframePicker(FamilyApplication):
         amount: Amount = Amount(),  # noqa: B008 - it is frozen
         random_state: RandomState = None,
     ) -> Choice:
-        """Choose among the candidates of a view."""
+        """Choose some ``amount`` of the candidates of a video, as :meth:`pick` does."""
         check_is_fitted(self, "family_")
         self._check_parameters()
         model = self.family_.at(self.family_.resolve(omega))

@@ -41,13 +41,7 @@ _TIME = re.compile(
 
 @dataclass(frozen=True)
 class PickedVideo:
-    """A video and the key frames that people chose of it.
-
-    Attributes
-    ----------
-    path : Path
-    users : for each person the times of the chosen frames, in seconds
-    """
+    """A video, and for each person the times of the frames they chose, in seconds."""
 
     path: Path
     users: Sequence[Sequence[float]]
@@ -160,11 +154,6 @@ def read_picks(
     -------
     list of PickedVideo
         Videos and users in the order of the table, times sorted and each once.
-
-    Raises
-    ------
-    ValueError
-        With the file and the line of an error in the table.
     """
     table, folder = Path(table), Path(folder)
     if not folder.is_dir():

@@ -61,7 +61,7 @@ def check_image(image: AnyArray) -> None:
 
 
 def shrunk(image: AnyArray, longest: float) -> AnyArray:
-    """Return a picture of at most ``longest`` pixels on its longer side."""
+    """Return a picture, at most ``longest`` pixels on its longer side."""
     height, width = image.shape[:2]
     scale = longest / max(height, width)
     if scale >= 1.0:
@@ -96,7 +96,7 @@ def _may_be_transparent(data: bytes) -> bool:
 
 
 def _on_white(layers: AnyArray, image: AnyArray) -> AnyArray:
-    """Return an image on white, where ``layers`` have a fourth that says how opaque."""
+    """Return an image on white; a fourth layer of ``layers`` says how opaque it is."""
     if layers.ndim != 3 or layers.shape[2] != 4:
         return image
     opacity = layers[..., 3:] / np.iinfo(layers.dtype).max
@@ -136,12 +136,8 @@ def colour_layout(image: AnyArray, rows: int, columns: int) -> FloatArray:
     Row i of an image of height h lies in row ⌊i · rows / h⌋ of the grid, and
     likewise the columns.  Each histogram has 16 bins of equal width over the values 0
     to 255, and holds shares, which sum to 1: those of hue over the whole grid, then
-    those of saturation and of value.
-
-    Returns
-    -------
-    array of length 3 · rows · columns · 16
-        Cells go row by row; the bins of one cell are neighbours.
+    those of saturation and of value: (3 · rows · columns · 16,).  Cells go row by row;
+    the bins of one cell are neighbours.
     """
     check_image(image)
     height, width = image.shape[:2]
@@ -237,7 +233,7 @@ class FrameDescription:
 
     @property
     def value(self) -> FloatArray:
-        """The histogram of brightness."""
+        """The histogram of brightness: 16 shares."""
         return np.asarray(3.0 * self.palette[-N_BINS:] ** 2)
 
 
@@ -258,7 +254,7 @@ def describe(number: int, time: float, image: AnyArray) -> FrameDescription:
 
 
 def described_size(image: AnyArray) -> AnyArray:
-    """Return a picture in the size in which it is described."""
+    """Return a picture with at most 352 pixels on a side, and at least 5."""
     check_image(image)
     small = shrunk(image, _LONGEST)
     if min(small.shape[:2]) < LAYOUT:  # too small for the cells
@@ -267,7 +263,7 @@ def described_size(image: AnyArray) -> AnyArray:
 
 
 def dense_sift(image: AnyArray) -> NDArray[np.uint8]:
-    """Return SIFT descriptors [1]_ of square patches on a regular grid.
+    """Return SIFT descriptors [1]_ (n, 128) of square patches on a regular grid.
 
     The image is turned to grey and shrunk, by means over areas, so that its longer
     side is at most 256.  Patches of 24 pixels are 8 pixels apart.  A second scale is
@@ -276,11 +272,7 @@ def dense_sift(image: AnyArray) -> NDArray[np.uint8]:
     Patches lie inside the image and stand upright: no direction is estimated.  A side
     shorter than a patch has one patch in its middle, cut at the borders.  A patch of
     one grey is described by zeros, as OpenCV alone would scale up rounding errors.
-
-    Returns
-    -------
-    uint8 array of shape (n, 128), n at least 1
-        Scale by scale, each row by row.
+    Patches go scale by scale, each row by row; there is at least one.
     """
     check_image(image)
     grey = shrunk(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), _SIFT_LONGEST)

@@ -66,13 +66,9 @@ class TruncatedVideoWarning(UserWarning):
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """One frame of a video.
+    """One frame of a video: its ``number`` in the file from 0, its ``time`` in seconds.
 
-    Attributes
-    ----------
-    number : position in the file, from 0
-    time : seconds from the start of the video
-    image : array of shape (height, width, 3), red, green and blue, 0 to 255
+    ``image`` has red, green and blue from 0 to 255: (height, width, 3).
     """
 
     number: int
@@ -133,7 +129,7 @@ def check_every(every: float) -> None:
 
 
 def step_of(time: float, every: float) -> int:
-    """Return the number of the time step that a frame is in."""
+    """Return the number of the time step, of ``every`` seconds, that a time is in."""
     return math.floor((time + _ROUNDING) / every)
 
 
@@ -154,7 +150,7 @@ def time_label(seconds: float) -> str:
 def frames_within(
     path: str | PathLike[str], spans: Sequence[tuple[float, float]]
 ) -> Iterator[tuple[int, Frame]]:
-    """Yield every frame within spans of time, each with the number of its span.
+    """Yield every frame within spans of time, as (number of its span, frame).
 
     Spans are in order and do not overlap; a frame at the end of one is not in it.
     """
@@ -174,7 +170,7 @@ def frames_within(
 
 
 def promised_duration(path: str | PathLike[str]) -> float | None:
-    """Return the seconds that a container promises, or None: only for progress."""
+    """Return the seconds of video that a file promises, None if it does not."""
     capture = _open_capture(Path(path))
     try:
         n_frames = capture.get(cv2.CAP_PROP_FRAME_COUNT)

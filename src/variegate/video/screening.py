@@ -102,7 +102,7 @@ def screen(
 
 
 def _with_blurred_scenes(frames: Iterable[_Judged]) -> Iterator[_Judged]:
-    """Let the sharpest frame pass of every two seconds that are blurred on end."""
+    """Pass frames on, the sharpest of each two seconds of blurred ones unflawed."""
     run: list[_Judged] = []
     best = 0
     for judged in frames:

@@ -67,7 +67,7 @@ class Shot:
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """A frame and its small picture, that of the frame before, and their difference."""
+    """A frame, small pictures of it and the frame before, and their mean difference."""
 
     frame: Frame
     small: FloatArray
@@ -85,7 +85,7 @@ class _Step:
         return sum(float(np.abs(np.diff(self.small, axis=a)).mean()) for a in (0, 1))
 
     def is_cut(self, usual: float) -> bool:
-        """Tell whether a shot begins here, given the usual change around it."""
+        """Whether a shot begins here, given the mean change of the frames around."""
         if self.before is None:
             return False
         if self.before.max() < _BLACK and not self.is_black:
@@ -101,14 +101,8 @@ class Reel:
     All frames are compared with the frame before, and one is sampled for each step of
     time; of a shot between two steps, unless it is black, the most detailed one.  A cut
     is where the picture changes at once, by far more than in the frames around, or
-    comes out of black; dissolves and wipes are not found.
-
-    Attributes
-    ----------
-    cuts : list of float
-        Times of the first frames after a cut, known as far as the file is read.
-    duration : float
-        Seconds; right once all is read.
+    comes out of black; dissolves and wipes are not found.  ``cuts`` are times of
+    first frames after a cut, ``duration`` is in seconds, as far as the file is read.
     """
 
     def __init__(self, path: str | PathLike[str], every: float) -> None:
@@ -161,7 +155,7 @@ class Reel:
             yield held.frame
 
     def _cut(self, step: _Step) -> bool:
-        """Add a cut, unless it ends a flash; return whether its shot was sampled."""
+        """Add a cut, unless it ends a flash; return whether the shot has a sample."""
         time = step.frame.time
         if time - (self.cuts[-1] if self.cuts else self._start) < _SHORTEST:
             if not self.cuts:
@@ -194,7 +188,7 @@ def _steps(frames: Iterable[Frame]) -> Iterator[_Step]:
 
 
 def _with_usual_change(steps: Iterable[_Step]) -> Iterator[tuple[_Step, float]]:
-    """Yield steps with the mean change of the two before and the two after."""
+    """Yield each step with the mean change of the two before and the two after."""
     window: deque[_Step | None] = deque([None] * 5, maxlen=5)
     for step in chain(steps, (None, None)):
         window.append(step)

@@ -118,7 +118,7 @@ def _write(cell: Picture, text: str, line: int, bold: bool = False) -> None:
 
 
 def usual_aspect(keyframes: Sequence[Keyframe]) -> float:
-    """Return the upper median of width over height."""
+    """Return the upper median of the width of key frames over their height."""
     if not keyframes:
         raise ValueError("a storyboard needs at least one key frame")
     ratios = sorted(float(k.image.shape[1] / k.image.shape[0]) for k in keyframes)
@@ -126,7 +126,7 @@ def usual_aspect(keyframes: Sequence[Keyframe]) -> float:
 
 
 def fitted(image: Picture, width: int, height: int) -> Picture:
-    """Return a picture in the largest size that fits, without change of its shape."""
+    """Return a picture as large as fits into a box, without change of its shape."""
     scale = min(width / image.shape[1], height / image.shape[0])
     across = min(width, max(1, round(scale * image.shape[1])))
     down = min(height, max(1, round(scale * image.shape[0])))

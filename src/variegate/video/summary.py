@@ -31,10 +31,7 @@ class Candidate:
     ----------
     number, time : as in :class:`variegate.video.Frame`, of the key frame if chosen
     probability : that a set drawn from the model holds it
-    chosen : bool
-    why_not : str or None
-        Of a frame likelier than a chosen one, why it was not chosen: "too similar to
-        frame 12 at 0:08.0".
+    why_not : of a frame likelier than a chosen one: "too similar to frame 12 at 0:08.0"
     like : number of the most similar key frame, or None
     similarity : to that key frame as learned, from 0 to 1, or None
     """
@@ -69,11 +66,9 @@ class VideoSummary:
     candidates : sequence of Candidate, that the model chose from
     decisions : sequence of Decision
         On every sampled frame, with the reason why it was dropped.
-    omega : float
-        From precise, below 1, to complete, above.
-    duration : float, in seconds
-    shots : sequence of Shot
-        Without shots that are dark from end to end.
+    omega : from precise, below 1, to complete, above
+    duration : in seconds
+    shots : sequence of Shot, without those that are dark from end to end
     selection : Selection
         Of ``candidates``, with its ``stop_reason``, ``gap`` and ``is_optimal``.
     """
