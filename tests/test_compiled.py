@@ -7,7 +7,7 @@ import variegate as vg
 from variegate.learning.objective import LargeMarginLoss, Targets
 from variegate.linalg.compiled import njit, read_only
 from variegate.linalg.compiled.branch_bound import search_nodes
-from variegate.linalg.compiled.chain import run_chain, run_graded_chain
+from variegate.linalg.compiled.chain import run_chain
 from variegate.linalg.compiled.loss import evaluate_sets
 from variegate.sampling.chain import sample_chain
 
@@ -57,5 +57,5 @@ def test_loops_are_compiled_once_whatever_callers_hold():
     for S in (stack, read_only(stack), np.asfortranarray(stack)):
         for loss in (LargeMarginLoss(1), LargeMarginLoss(0.5, hinge=False)):
             loss.value_and_gradient(S, np.zeros((3, 20)), targets, compiled=True)
-    for loop in (search_nodes, run_chain, run_graded_chain, evaluate_sets):
+    for loop in (search_nodes, run_chain, evaluate_sets):
         assert len(loop.signatures) == 1, loop

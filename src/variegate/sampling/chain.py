@@ -98,25 +98,23 @@ class _Chain:
 
         self.kernel = kernel = ensemble.representation
         self.fixed_size = fixed_size
-        self._run = chain.run_graded_chain
+        self._run = chain.run_chain
         if isinstance(kernel, Graded):
-            capacity = kernel.rank
-            graded = (kernel.rows, kernel.log_scale, kernel.floor)
-            self._entries: tuple[Any, ...] = tuple(map(read_only, graded))
+            F, floor = kernel.rows, kernel.floor
         else:
             assert isinstance(kernel, Dense | Factored)
             F = kernel.S if isinstance(kernel, Dense) else kernel.unit_rows()
-            capacity = min(F.shape)
-            self._run = chain.run_chain
-            self._entries = chain.Kernel(
-                read_only(F),
-                isinstance(kernel, Dense),
-                read_only(kernel.diagonal()),
-                read_only(kernel.log_scale),
-                RANK_TOLERANCE,
-            )
+            floor = np.full(len(kernel), RANK_TOLERANCE)
+        self._entries = chain.Kernel(
+            read_only(F),
+            isinstance(kernel, Dense),
+            isinstance(kernel, Graded),
+            read_only(kernel.diagonal()),
+            read_only(kernel.log_scale),
+            read_only(floor),
+        )
         self.size = len(start)
-        members = np.zeros(max(capacity, 1), dtype=np.int64)
+        members = np.zeros(max(min(F.shape), 1), dtype=np.int64)
         members[: self.size] = start
         place = np.full(len(kernel), -1, dtype=np.int64)
         place[start] = np.arange(self.size)

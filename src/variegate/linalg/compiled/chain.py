@@ -24,9 +24,10 @@ class Kernel(NamedTuple):
 
     F: FloatArray  # the similarity (N, N) if ``dense``, else a factor (N, D) of it
     dense: bool
+    graded: bool  # whether rows may be dependent, or nearly so
     diagonal: FloatArray  # (N,)
     log_scale: FloatArray  # (N,)
-    tolerance: float  # residuals up to this are zero
+    floor: FloatArray  # (N,), squared residuals up to this are zero
 
 
 class State(NamedTuple):
@@ -112,70 +113,6 @@ def _drop_item(state: Any, size: int, position: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def run_chain(
-    kernel: Any, state: Any, size: int, fixed_size: bool, n_steps: int, seed: Any
-) -> Any:
-    """Take ``n_steps`` steps in place; return size, next seed, and accepted moves.
-
-    Without ``fixed_size`` an item is drawn: if it is out it is added with the odds of
-    that, if it is in it is dropped with the odds of that; with probability one half a
-    swap is tried instead.  With ``fixed_size`` only swaps.
-    """
-    members, place, inverse = state.members, state.place, state.inverse
-    log_scale, tolerance = kernel.log_scale, kernel.tolerance
-    n_items, capacity = len(place), len(members)
-    column, work = np.empty(capacity), np.empty(capacity)
-    accepted = 0
-    for _ in range(n_steps):
-        seed, uniform = next_uniform(seed)
-        item = min(int(uniform * n_items), n_items - 1)
-        seed, kind = next_uniform(seed)
-        seed, uniform = next_uniform(seed)
-        if fixed_size or kind < 0.5:
-            if size == 0 or size == n_items or place[item] >= 0:
-                continue
-            seed, which = next_uniform(seed)
-            position = min(int(which * size), size - 1)
-            other = members[position]
-            before = 1.0 / inverse[position, position]
-            size = _drop_item(state, size, position)
-            residual = _compute_residual(
-                kernel, item, members, size, inverse, column, work
-            )
-            odds = 0.0
-            if residual > tolerance:
-                gain = np.log(residual / before)
-                gain += 2.0 * (log_scale[item] - log_scale[other])
-                odds = np.exp(min(gain, 0.0))
-            if uniform < odds:
-                accepted += 1
-            else:
-                item = other
-                residual = _compute_residual(
-                    kernel, item, members, size, inverse, column, work
-                )
-            size = _add_item(state, work, size, item, residual)
-        elif place[item] < 0:
-            if size == capacity:
-                continue
-            residual = _compute_residual(
-                kernel, item, members, size, inverse, column, work
-            )
-            if residual <= tolerance:
-                continue
-            if np.log(uniform) < np.log(residual) + 2.0 * log_scale[item]:
-                size = _add_item(state, work, size, item, residual)
-                accepted += 1
-        else:
-            position = place[item]
-            gain = -np.log(inverse[position, position]) + 2.0 * log_scale[item]
-            if np.log(uniform) < -gain:
-                size = _drop_item(state, size, position)
-                accepted += 1
-    return size, seed, accepted
-
-
-@njit(cache=True, nogil=True)
 def log_volume(rows: Any, members: Any, floor: Any) -> float:
     """Return ``log det F_y F_yᵀ``: see :func:`variegate.linalg.volume.log_volumes`."""
     size, width = len(members), rows.shape[1]
@@ -212,53 +149,99 @@ def log_volume(rows: Any, members: Any, floor: Any) -> float:
     return total
 
 
+@njit(inline="always")
+def _propose_members(
+    members: Any, size: int, entering: int, position: int, proposed: Any
+) -> int:
+    """Fill ``proposed`` with the members after a move, and return their number."""
+    for j in range(size):
+        proposed[j] = members[j]
+    if position < 0:
+        proposed[size] = entering
+        return size + 1
+    if entering >= 0:
+        proposed[position] = entering
+        return size
+    proposed[position] = members[size - 1]
+    return size - 1
+
+
 @njit(cache=True, nogil=True)
-def run_graded_chain(
+def run_chain(
     kernel: Any, state: Any, size: int, fixed_size: bool, n_steps: int, seed: Any
 ) -> Any:
-    """Take the steps of :func:`run_chain`; ``kernel`` is rows, log-scales and floors.
+    """Take ``n_steps`` steps in place; return size, next seed, and accepted moves.
 
-    Nothing is updated: the volume of every proposed set is computed anew, so that the
-    chain never enters a set that is impossible.
+    Without ``fixed_size`` an item is drawn: if it is out it is added with the odds of
+    that, if it is in it is dropped with the odds of that; with probability one half a
+    swap is tried instead.  With ``fixed_size`` only swaps.
+
+    The odds of a swap are those of :class:`variegate.decoding.Local`.  Of a graded
+    kernel nothing is updated: the volume of every proposed set is computed anew, so
+    that the chain never enters a set that is impossible.
     """
-    rows, log_scale, floor = kernel
-    members, place = state.members, state.place
-    n_items, capacity = len(place), rows.shape[1]
-    proposed = np.empty(n_items, dtype=np.int64)
-    here = log_volume(rows, members[:size], floor)
-    accepted = 0
+    members, place, inverse = state.members, state.place, state.inverse
+    n_items, capacity = len(place), len(members)
+    column, work = np.empty(capacity), np.empty(capacity)
+    proposed = np.empty(n_items + 1, dtype=np.int64)
+    here = there = 0.0
+    if kernel.graded:
+        here = log_volume(kernel.F, members[:size], kernel.floor)
+    accepted, now = 0, size
     for _ in range(n_steps):
         seed, uniform = next_uniform(seed)
         item = min(int(uniform * n_items), n_items - 1)
         seed, kind = next_uniform(seed)
         seed, uniform = next_uniform(seed)
-        for j in range(size):
-            proposed[j] = members[j]
-        position, gain, now = place[item], 2.0 * log_scale[item], size
+        position, entering = place[item], item
         if fixed_size or kind < 0.5:
             if size == 0 or position >= 0:
                 continue
             seed, which = next_uniform(seed)
             position = min(int(which * size), size - 1)
-            gain -= 2.0 * log_scale[members[position]]
-            proposed[position] = item
-        elif position < 0:
-            if size == capacity:
-                continue
-            proposed[size] = item
-            now += 1
-        else:
-            proposed[position] = members[size - 1]
-            gain = -gain
-            now -= 1
-        there = log_volume(rows, proposed[:now], floor)
-        if there == -np.inf or np.log(uniform) >= there - here + gain:
+        elif position >= 0:
+            entering = -1
+        elif size == capacity:
             continue
-        for j in range(size):
-            place[members[j]] = -1
-        for j in range(now):
-            members[j] = proposed[j]
-            place[members[j]] = j
-        size, here = now, there
+        gain, ratio, freed = 0.0, 1.0, 1.0
+        if entering >= 0:
+            gain += 2.0 * kernel.log_scale[entering]
+        if position >= 0:
+            gain -= 2.0 * kernel.log_scale[members[position]]
+            freed = inverse[position, position]
+        if kernel.graded:
+            now = _propose_members(members, size, entering, position, proposed)
+            there = log_volume(kernel.F, proposed[:now], kernel.floor)
+            gain += there - here
+        elif entering < 0:
+            gain += np.log(freed)
+        else:
+            ratio = _compute_residual(
+                kernel, entering, members, size, inverse, column, work
+            )
+            if position >= 0:
+                ratio = freed * ratio + work[position] ** 2
+            if ratio <= kernel.floor[entering] * freed:
+                continue
+            gain += np.log(ratio)
+        if not np.log(uniform) < gain:
+            continue
         accepted += 1
+        if kernel.graded:
+            for j in range(size):
+                place[members[j]] = -1
+            for j in range(now):
+                members[j] = proposed[j]
+                place[members[j]] = j
+            size, here = now, there
+            continue
+        if position >= 0:
+            # The weights of the members that stay, in their new order.
+            share = work[position] / freed
+            for j in range(size):
+                work[j] -= share * inverse[j, position]
+            work[position] = work[size - 1]
+            size = _drop_item(state, size, position)
+        if entering >= 0:
+            size = _add_item(state, work, size, entering, ratio / freed)
     return size, seed, accepted
