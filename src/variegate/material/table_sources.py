@@ -30,7 +30,7 @@ from variegate.material.pictures import (
 from variegate.material.row_display import RowDisplay
 from variegate.material.tables import TableMaterial, TableSource, unused_name
 from variegate.report.wording import count
-from variegate.tables.cells import Batch, null_where
+from variegate.tables.cells import Cells, holds_vectors, null_where
 from variegate.tables.columns import Columns, is_number, is_text, is_vector
 from variegate.tables.selector import TableSelector
 from variegate.tables.table import Table, as_table
@@ -169,11 +169,10 @@ def _numbers_in(column: Any) -> Any:
 def _vectors_in(column: Any, name: str) -> Any:
     """Return text as vectors, or None where the first cell is not one."""
     full = column.drop_null()
-    if not len(full) or not full[0].as_py().lstrip().startswith("["):
+    if not holds_vectors(full):
         return None
-    rows = pa.record_batch([full.combine_chunks()], names=[name])
     try:
-        vectors = _as_column(Batch(rows)[name].vectors())
+        vectors = _as_column(Cells(full.combine_chunks(), name).vectors())
     except ValueError:
         return None
     places = pc.cumulative_sum(pc.cast(pc.is_valid(column), pa.int64()))
