@@ -21,8 +21,11 @@ N_GROUPS, N_ITEMS = 6, 50
 def serve_forked(path):
     from studio_fakes import TOKEN, FakeMaterial, open_session
 
-    from variegate.studio.serving import serve
+    from variegate.studio import security
+    from variegate.studio.serving import Connection, serve
 
+    # Patience of a test.
+    security.BODY_SECONDS = Connection.REQUEST_SECONDS = Connection.ANSWER_SECONDS = 1.0
     session = open_session(path, FakeMaterial(N_GROUPS, N_ITEMS))
 
     def started(address):

@@ -300,7 +300,27 @@ def test_a_page_is_told_of_changes_that_another_makes(client, session):
         {"seq": seq + 1, "what": "picks"},
         {"seq": seq + 2, "what": "settings"},
     ]
+    assert not client.app.state.streams.open
     assert not session.changes._listeners
+
+
+def test_streams_end_with_the_server(client):
+    async def run():
+        stream = asyncio.create_task(told(client, 99))
+        await asyncio.sleep(0.1)
+        client.app.state.streams.end()
+        with pytest.raises(asyncio.TimeoutError):
+            # All that is left is that no more events come.
+            await asyncio.wait_for(stream, 0.3)
+        assert not client.app.state.streams.open
+
+    asyncio.run(run())
+
+
+def test_too_many_pages(client):
+    client.app.state.streams.MOST = 0
+    answer = client.get("/api/events")
+    assert (answer.status, answer.error) == (503, "too many pages are open")
 
 
 def test_two_pages_at_once_end_in_the_same_state(tmp_path):

@@ -4,13 +4,14 @@ import json
 import os
 import socket
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 
 import pytest
 from studio_fakes import TOKEN, open_client
 from studio_process import Server
 
 from variegate.studio.security import Access
+from variegate.studio.serving import Connection
 
 pytestmark = [
     pytest.mark.faults,
@@ -350,24 +351,74 @@ def test_headers_cannot_be_put_into_answers(server):
 # Many and slow -----------------------------------------------------------------------
 
 
-def test_others_are_answered_beside_many_and_slow_connections(server):
+def test_a_thousand_connections(server):
     links = []
+    try:
+        for number in range(1000):
+            link = socket.create_connection(("127.0.0.1", server.port), 20)
+            links.append(link)
+            if number % 2:
+                link.sendall(b"GET / HTTP/1.1\r\nHost: ")
+            if number % 100 == 0:
+                assert server.state()["n_groups"]
+        assert server.state()["n_groups"]
+        open_files = len(os.listdir(f"/proc/{server.pid}/fd"))
+        assert open_files < Connection.MOST + 200
+    finally:
+        for link in links:
+            link.close()
 
-    def link(content=b""):
-        links.append(socket.create_connection(("127.0.0.1", server.port), 20))
-        links[-1].sendall(content)
 
+def test_a_head_that_comes_slowly(server):
+    began = time.monotonic()
+    answer = raw(server, *[b"x"] * 100, pause=0.1)
+    assert answer == b""
+    assert time.monotonic() - began < 15.0
+    # Nor may the second request of a connection.
+    with closing(server.connect()) as connection:
+        server.request("GET", "/api/state", connection=connection)
+        connection.sock.sendall(b"GET /")
+        with suppress(ConnectionError):
+            assert connection.sock.recv(1) == b""
+
+
+def test_a_body_that_comes_slowly(server):
+    answer = raw(server, head(server, "Content-Length: 50"), *[b"{"] * 40, pause=0.1)
+    assert status(answer) == 408
+    assert b"too long to arrive" in answer
+
+
+def test_an_answer_that_nobody_takes(server):
+    link = socket.socket()
+    link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    with closing(link):
+        link.connect(("127.0.0.1", server.port))
+        ask = head(server, first="GET /api/groups/0 HTTP/1.1")
+        link.settimeout(5.0)
+        with pytest.raises((TimeoutError, ConnectionError)):
+            link.sendall(ask * 100_000)
+        assert server.state()["n_groups"]
+
+
+def test_streams_that_nobody_takes(server):
+    links = []
     try:
         for _ in range(100):
-            link(b"GET / HTTP/1.1\r\nHost: ")
-            link(head(server, first="GET /api/events HTTP/1.1"))
-        link(head(server, "Content-Length: 50") + b"{")
-        link(head(server, first="GET /api/groups/0 HTTP/1.1") * 1000)
+            link = socket.create_connection(("127.0.0.1", server.port), 20)
+            link.sendall(head(server, first="GET /api/events HTTP/1.1"))
+            links.append(link)
+        time.sleep(0.5)
+        answers = [link.recv(12) for link in links]
+        assert answers.count(b"HTTP/1.1 200") <= 64
+        assert b"HTTP/1.1 503" in answers
         assert server.state()["n_groups"]
     finally:
-        for one in links:
-            one.close()
-    assert server.state()["n_groups"]
+        for link in links:
+            link.close()
+    deadline = time.monotonic() + 20
+    while server.request("HEAD", "/api/events").status != 200:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 # Elsewhere than on the loopback address ----------------------------------------------

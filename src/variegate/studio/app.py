@@ -18,11 +18,11 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from variegate.material.base import MaterialError
-from variegate.studio.changes import event_stream
+from variegate.studio.changes import EventResponse, Streams
 from variegate.studio.export import EXPORTS, export_file
 from variegate.studio.group_learner import LearningResult
 from variegate.studio.security import Access, Guard
@@ -66,15 +66,22 @@ _Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def studio_app(session: Session, access: Access) -> Starlette:
-    """Return the application of a session that was started."""
-    return Starlette(
-        routes=_Api(session).routes(),
+    """Return the application of a session that was started.
+
+    ``app.state.streams`` are its streams of events, which would keep a server from
+    ending: ``app.state.streams.end()``, called in its loop, ends them.
+    """
+    api = _Api(session)
+    app = Starlette(
+        routes=api.routes(),
         middleware=[Middleware(Guard, access)],
         exception_handlers={
             HTTPException: _as_json,
             **dict.fromkeys(_STATUS, _as_json),
         },
     )
+    app.state.streams = api.streams
+    return app
 
 
 async def _as_json(request: Request, error: Exception) -> Response:
@@ -89,6 +96,7 @@ class _Api:
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        self.streams = Streams(session.changes)
         self._painters = CapacityLimiter(_PAINTERS)
 
     def routes(self) -> list[Route]:
@@ -245,8 +253,7 @@ class _Api:
         return Response(content, media_type=EXPORTS[name], headers=headers)
 
     async def events(self, request: Request) -> Response:
-        stream = event_stream(self.session.changes)
-        return StreamingResponse(stream, media_type="text/event-stream")
+        return EventResponse(self.streams)
 
 
 def _answering(answer: Callable[[Request], Any]) -> _Endpoint:

@@ -9,6 +9,10 @@ from functools import partial
 from threading import Lock
 from typing import Any
 
+from starlette.exceptions import HTTPException
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
 #: Seconds between signs of life.
 _BEAT = 15.0
 
@@ -41,36 +45,69 @@ class Changes:
         return partial(self._listeners.discard, listener)
 
 
-async def event_stream(changes: Changes) -> AsyncIterator[bytes]:
-    """Yield the latest change and every one that follows, as server-sent events.
+class Streams:
+    """The streams of all pages, which end when the server does."""
 
-    A slow page gets the latest of each kind: it asks for the state anyway.
+    #: How many pages may listen at once.
+    MOST = 64
+
+    def __init__(self, changes: Changes) -> None:
+        self.changes = changes
+        self.open: set[EventResponse] = set()
+        self.is_ending = False
+
+    def end(self) -> None:
+        """End all streams; called in their loop."""
+        self.is_ending = True
+        for response in self.open:
+            response.news.set()
+
+
+class EventResponse(StreamingResponse):
+    """The stream of one page: the latest change, and every one that follows.
+
+    A slow page gets the latest of each kind: it asks for the state anyway.  The stream
+    counts as open from its first to its last byte; too many at once are refused.
     """
-    loop, news = asyncio.get_running_loop(), asyncio.Event()
-    pending: dict[str, _Change] = {}
 
-    def add(change: _Change) -> None:
-        pending[change["what"]] = change
-        news.set()
+    def __init__(self, streams: Streams) -> None:
+        super().__init__(self._stream(), media_type="text/event-stream")
+        self.news = asyncio.Event()
+        self._streams = streams
+        self._pending: dict[str, _Change] = {}
+        self._loop = asyncio.get_running_loop()
 
-    def add_from_any_thread(change: _Change) -> None:
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(add, change)
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer with the stream."""
+        streams = self._streams
+        if len(streams.open) >= streams.MOST:
+            raise HTTPException(503, "too many pages are open")
+        streams.open.add(self)
+        leave = streams.changes.listen(self._add_from_any_thread)
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            leave()
+            streams.open.discard(self)
 
-    leave = changes.listen(add_from_any_thread)
-    try:
+    async def _stream(self) -> AsyncIterator[bytes]:
         yield b"retry: 1000\n\n"
-        add({"seq": changes.seq, "what": "picks"})
-        while True:
+        self._add({"seq": self._streams.changes.seq, "what": "picks"})
+        while not self._streams.is_ending:
             try:
                 async with asyncio.timeout(_BEAT):
-                    await news.wait()
+                    await self.news.wait()
             except TimeoutError:
                 yield b": still here\n\n"
-            news.clear()
-            latest = sorted(pending.values(), key=lambda change: change["seq"])
-            pending.clear()
-            for change in latest:
+            self.news.clear()
+            pending, self._pending = self._pending, {}
+            for change in sorted(pending.values(), key=lambda change: change["seq"]):
                 yield f"data: {json.dumps(change)}\n\n".encode()
-    finally:
-        leave()
+
+    def _add(self, change: _Change) -> None:
+        self._pending[change["what"]] = change
+        self.news.set()
+
+    def _add_from_any_thread(self, change: _Change) -> None:
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._add, change)

@@ -6,7 +6,7 @@ A request is answered only if all of this holds:
   here (DNS rebinding) leads nowhere;
 - it comes from our page: its ``Origin`` and ``Sec-Fetch-Site`` say so;
 - it has the token, in the address of the first page and in a cookie from then on;
-- it is as small as what the page itself sends.
+- it is as small as what the page itself sends, and is there in time.
 
 Every answer forbids the browser to run or load anything that is not ours, and to be
 shown within another page.
@@ -17,6 +17,7 @@ not two ``Host`` headers in one request, and not that a refusal is to say why.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import logging
 import re
@@ -38,9 +39,10 @@ _logger = logging.getLogger(__name__)
 #: Names by which a browser on this machine asks for it.
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
-#: The longest address, and the largest body.
+#: The longest address, the largest body, and the seconds for it to arrive.
 MOST_LETTERS = 2048
 MOST_BYTES = 65536
+BODY_SECONDS = 10.0
 
 #: A name or an address in brackets, and perhaps a port.
 _HOST = re.compile(r"(?:\[([^\]]*)\]|([^:\[][^:]*))(?::[0-9]+)?")
@@ -193,13 +195,18 @@ async def _body(scope: Scope, receive: Receive) -> bytes:
         raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _TOO_LARGE)
     body = b""
     try:
-        async for part in Request(scope, receive).stream():
-            body += part
-            if len(body) > MOST_BYTES:
-                raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _TOO_LARGE)
+        async with asyncio.timeout(BODY_SECONDS):
+            async for part in Request(scope, receive).stream():
+                body += part
+                if len(body) > MOST_BYTES:
+                    raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _TOO_LARGE)
     except ClientDisconnect:
         raise HTTPException(
             HTTPStatus.BAD_REQUEST, "the request is not whole"
+        ) from None
+    except TimeoutError:
+        raise HTTPException(
+            HTTPStatus.REQUEST_TIMEOUT, "the request took too long to arrive"
         ) from None
     return body
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import secrets
@@ -9,9 +10,11 @@ import socket
 from collections.abc import Callable
 from contextlib import closing
 from types import FrameType
+from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from variegate.studio.app import studio_app
 from variegate.studio.security import LOOPBACK, Access, as_address
@@ -21,7 +24,7 @@ from variegate.studio.session import Session
 _BACKLOG = 128
 
 #: Seconds that answers on their way have left when the server ends.
-_GRACE = 1
+_GRACE = 2
 
 
 def serve(
@@ -89,7 +92,7 @@ def _as_name(host: str) -> str:
 
 
 class _Server(uvicorn.Server):
-    """Uvicorn that ends quietly."""
+    """Uvicorn that ends quietly, and ends the streams of the application with it."""
 
     def __init__(self, app: Starlette) -> None:
         for name in ("uvicorn.error", "uvicorn.asgi"):
@@ -98,7 +101,7 @@ class _Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
-                http="h11",
+                http=Connection,
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -109,8 +112,89 @@ class _Server(uvicorn.Server):
                 timeout_graceful_shutdown=_GRACE,
             )
         )
+        self._streams = app.state.streams
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         # Not raised again at the end: to be interrupted is how a server ends.
         self.force_exit = self.should_exit
         self.should_exit = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._streams.end()
+        await asyncio.sleep(0)
+        await super().shutdown(sockets)
+
+
+class Connection(H11Protocol):
+    """A connection of HTTP/1.1 that is not waited for forever.
+
+    It is closed where a request is not there in time, where an answer is not taken in
+    time, and, while it is idle, where there are too many others.  uvicorn's own limits
+    would not do: ``limit_concurrency`` refuses the new request and keeps the idle
+    connections, and ``timeout_keep_alive`` begins after an answer only.
+    """
+
+    #: How many there may be.
+    MOST = 256
+
+    #: Seconds for the head of a request to arrive, and for an answer to be taken.
+    REQUEST_SECONDS = 10.0
+    ANSWER_SECONDS = 30.0
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._since = 0.0
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is being answered."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take a connection, in place of one that is idle if there are too many."""
+        super().connection_made(transport)
+        self._since = self.loop.time()
+        self._start("request", self.REQUEST_SECONDS, self._give_up)
+        others = [one for one in self.connections if isinstance(one, Connection)]
+        others = [one for one in others if not one.transport.is_closing()]
+        if len(others) > self.MOST:
+            idle = [one for one in others if one.is_idle]
+            min(idle, key=lambda one: one._since).transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget a connection."""
+        super().connection_lost(exc)
+        self._stop("request")
+        self._stop("answer")
+
+    def data_received(self, data: bytes) -> None:
+        """Take data, and wait for the rest of a request if there is one."""
+        super().data_received(data)
+        if self.is_idle:
+            self._start("request", self.REQUEST_SECONDS, self._give_up)
+        else:
+            self._stop("request")
+
+    def pause_writing(self) -> None:
+        """Limit the time that a client takes for an answer."""
+        super().pause_writing()
+        self._start("answer", self.ANSWER_SECONDS, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """End this limit."""
+        super().resume_writing()
+        self._stop("answer")
+
+    def _start(self, name: str, seconds: float, act: Callable[[], None]) -> None:
+        if name not in self._timers:
+            self._timers[name] = self.loop.call_later(seconds, act)
+
+    def _stop(self, name: str) -> None:
+        if name in self._timers:
+            self._timers.pop(name).cancel()
+
+    def _give_up(self) -> None:
+        self._stop("request")
+        if self.is_idle:
+            self.transport.abort()
