@@ -286,7 +286,9 @@ def test_a_device_with_too_little_memory_is_said(device, monkeypatch):
     def too_much(*args, **kwargs):
         raise torch.OutOfMemoryError("tried to allocate 100 GiB")
 
-    monkeypatch.setattr("variegate.torch.dense.plain_loss_terms", too_much)
+    dense = "variegate.torch.dense"
+    monkeypatch.setattr(f"{dense}.can_use_fused_kernel", lambda X: False)
+    monkeypatch.setattr(f"{dense}.plain_loss_terms", too_much)
     _, there = both(examples_of([5], eight), vg.Linear(), device)
     with pytest.raises(MemoryError, match=f"memory of '{device}' is not enough.*batch"):
         there.value_and_gradient(a_point(there))
