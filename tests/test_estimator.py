@@ -463,7 +463,7 @@ TWO = [vg.GroundSet(X), vg.GroundSet(X)]
             {"solver": "adam"},
             TWO,
             [[0], [0]],
-            "unknown solver 'adam'; there are altern",
+            "unknown solver 'adam'; there are lbfgs, minibatch",
         ),
         ({"solver": LBFGS}, TWO, [[0], [0]], "a solver is a name or an object like LB"),
         ({"fit_intercept": 3}, TWO, [[0], [0]], "fit_intercept must be True or False"),
