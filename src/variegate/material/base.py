@@ -91,7 +91,7 @@ class Material(ABC):
     def _items(self, group: int) -> Sequence[Item]: ...
 
     def ground_set(self, group: int) -> GroundSet:
-        """Return the features of a group."""
+        """Return quality and similarity features of the items of a group."""
         return self._ground_sets[group]
 
     @abstractmethod
@@ -107,6 +107,7 @@ class Material(ABC):
         from variegate.material.pictures import thumbnail
 
         def show(group: int, item: int, width: int) -> tuple[bytes, str]:
+            """Return a picture at most ``width`` wide, and its MIME type."""
             return thumbnail(self._picture(group, item), width)
 
         kept = lru_cache(maxsize=512)(show)
@@ -115,12 +116,13 @@ class Material(ABC):
         )
 
     def _picture(self, group: int, item: int) -> AnyArray:
+        """Return the picture (height, width, 3) of an item, or raise."""
         raise MaterialError(f"{self.nouns[1]} have no pictures")
 
     # Limits ---------------------------------------------------------------------------
 
     def limit(self, at_most: Sequence[int], per: Sequence[str]) -> None:
-        """Limit the numbers of items of a group with the same value in each ``per``."""
+        """Allow ``at_most`` items of a group with the same value of each ``per``."""
         if len(at_most) != len(per):
             raise MaterialError(
                 "give a number at_most for each per, of which the values are counted: "
@@ -158,7 +160,7 @@ class Material(ABC):
     _place_columns: ClassVar[tuple[tuple[str, str], ...]] = ()
 
     def _places(self, group: int) -> Sequence[tuple[Any, ...]]:
-        """Return the values of these columns for every item of a group."""
+        """Return the values of ``_place_columns`` for every item of a group."""
         raise NotImplementedError
 
     def places_table(self, chosen: Picks, with_features: bool = False) -> Any:

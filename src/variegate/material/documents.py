@@ -156,6 +156,7 @@ class DocumentsMaterial(Material):
         return "".join(lines)
 
     def _picked(self, group: int, chosen: IntArray) -> list[str]:
+        """Return the sentences of a group that are chosen."""
         return [self._views[group].texts[place] for place in chosen]
 
     def _budget(self, picks: Picks) -> Budget:
@@ -194,6 +195,7 @@ class DocumentsMaterial(Material):
 
 
 def _read(path: Path) -> tuple[Sequence[Cluster], list[str]]:
+    """Return clusters and their names, of JSON lines, a file or a folder."""
     if path.is_file() and path.suffix.lower() in CLUSTER_SUFFIXES:
         clusters = read_clusters(path, need_references=False)
         return clusters, [one.id or str(n) for n, one in enumerate(clusters, 1)]
@@ -210,5 +212,6 @@ def _read(path: Path) -> tuple[Sequence[Cluster], list[str]]:
 
 
 def _has_documents(folder: Path) -> bool:
+    """Return whether a folder is not hidden and holds documents."""
     is_hidden = folder.name.startswith(".")
     return not is_hidden and bool(files_below(folder, DOCUMENT_SUFFIXES))

@@ -131,6 +131,7 @@ def kind_of(path: Path) -> str:
 
 
 def _holds_documents(path: Path) -> bool:
+    """Return whether the first line is JSON with a list of documents."""
     with path.open(encoding="utf-8-sig", errors="replace") as file:
         first = file.readline(10_000_000)
     try:

@@ -68,6 +68,7 @@ class RowDisplay:
         ]
 
     def _item(self, row: int, cells: dict[str | None, Any]) -> Item:
+        """Return a row as an item, with the values of its cells by column."""
         title, text = value_text(cells.get(self._title)), cells.get(self._text)
         if self._title == self._picture:
             title = Path(_as_path(title)).name
@@ -104,6 +105,7 @@ def _has_words(cells: Sequence[str | None]) -> bool:
 
 
 def _names_pictures(cells: Sequence[str | None]) -> bool:
+    """Return whether all cells that are not empty name pictures."""
     names = [cell for cell in cells if cell]
     return bool(names) and all(is_picture(Path(_as_path(name))) for name in names)
 

@@ -194,6 +194,7 @@ def _without_nulls(column: Any) -> Any:
 
 
 def _as_column(vectors: AnyArray) -> Any:
+    """Return vectors (N, d) as an Arrow column."""
     return pa.FixedSizeListArray.from_arrays(vectors.ravel(), vectors.shape[1])
 
 
@@ -230,6 +231,7 @@ def _with_descriptions(
 
 
 def _numbers(table: pa.Table, taken: set[str | None]) -> list[str]:
+    """Return the names of numeric columns that are not taken."""
     return [f.name for f in table.schema if is_number(f.type) and f.name not in taken]
 
 

@@ -233,6 +233,7 @@ def _kernels(encoding: Encoding) -> Mapping[str, Kernel]:
 
 
 def _kinds(n: int, encoding: Encoding) -> Kernel:
+    """Return a kernel of ``n`` kinds for each block of the encoding."""
     kernel = kernel_for("kinds", encoding)
     for part in kernel.kernels if isinstance(kernel, Mixture) else [kernel]:
         # Closer to their start than usual: the first groups are few.

@@ -100,6 +100,7 @@ class VideoMaterial(Material):
         self.fingerprint = digest.hexdigest()
 
     def _add(self, path: Path, video: ReadVideo, is_whole: bool) -> None:
+        """Add the pieces of a video, each of at most 40 frames unless whole."""
         frames = _Frames(path, [frame.time for frame in video.view.descriptions])
         n_parts = 1 if is_whole else -(-len(video.view) // _TOGETHER)
         bounds = np.linspace(0, len(video.view), n_parts + 1).round().astype(int)
@@ -208,6 +209,8 @@ class _Frames:
         raise MaterialError(f"a frame of {self._path.name} cannot be read")
 
     def _read(self) -> None:
+        """Read and keep all pictures; cancel any that fail."""
+
         def check(*_: object) -> None:
             # A reader that the end of the program cuts off takes it down.
             if not main_thread().is_alive():
@@ -225,6 +228,7 @@ class _Frames:
 
 
 def _videos_in(folder: Path) -> list[Path]:
+    """Return the videos of a folder, sorted, or refuse it."""
     found = [file for file in sorted(folder.iterdir()) if is_any(file, VIDEO_SUFFIXES)]
     if not found:
         raise MaterialError(f"there are no videos in {folder}")

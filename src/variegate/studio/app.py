@@ -85,6 +85,7 @@ def studio_app(session: Session, access: Access) -> Starlette:
 
 
 async def _as_json(request: Request, error: Exception) -> Response:
+    """Answer an error by its message and the status of its class."""
     if isinstance(error, HTTPException):
         return JSONResponse({"error": error.detail}, error.status_code)
     status = next(_STATUS[kind] for kind in type(error).mro() if kind in _STATUS)
@@ -92,7 +93,7 @@ async def _as_json(request: Request, error: Exception) -> Response:
 
 
 class _Api:
-    """The endpoints."""
+    """The endpoints; bodies and answers are JSON objects as the page uses them."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -100,6 +101,7 @@ class _Api:
         self._painters = CapacityLimiter(_PAINTERS)
 
     def routes(self) -> list[Route]:
+        """Return the routes of pages, files, answers (GET) and actions (POST)."""
         group = "/api/groups/{group:int}"
         answers = {
             "/api/state": lambda request: self.session.state(),
@@ -135,6 +137,7 @@ class _Api:
         """Return an endpoint that does something, then answers with the state."""
 
         def answer(request: Request) -> dict[str, Any]:
+            """Do the action with the body, and return the state."""
             act(_parsed(request.scope["body"]))
             return self.session.state()
 
@@ -143,15 +146,18 @@ class _Api:
     # Answers -------------------------------------------------------------------------
 
     def learned(self, request: Request) -> dict[str, Any]:
+        """Return the last result of learning, an empty one before the first."""
         learned = self.session.learned or LearningResult()
         return learned.to_json(self.session.material.items)
 
     def groups(self, request: Request) -> list[dict[str, Any]]:
+        """Return summaries of up to ``count`` groups, from number ``from``."""
         start = _query_integer(request, "from", 0)
         count = _query_integer(request, "count", 100)
         return self.session.groups(start, min(count, _MOST_GROUPS))
 
     def items(self, request: Request) -> dict[str, Any]:
+        """Return the name and the items of the group in the path."""
         number = self._group(request)
         return {
             "number": number,
@@ -169,10 +175,12 @@ class _Api:
         }
 
     def choice(self, request: Request) -> dict[str, Any]:
+        """Return the newest proposal in a group, at the omega asked for."""
         group = self._group(request)
         return {"chosen": self.session.choice(group, self._omega(request))}
 
     def proposal(self, request: Request) -> dict[str, Any]:
+        """Return a proposal with the probability of each item, if learned."""
         group, omega = self._group(request), self._omega(request)
         found = self.session.proposer.propose(group, omega)
         probability = found.probability
@@ -185,18 +193,22 @@ class _Api:
         }
 
     def why(self, request: Request) -> dict[str, Any]:
+        """Explain an item beside the picks of its group."""
         (group, item), omega = self._item(request), self._omega(request)
         picks = self.session.picks(group)
         return self.session.proposer.why(group, item, picks, omega)
 
     def map(self, request: Request) -> dict[str, Any]:
+        """Return places of the items of a group in the plane."""
         return self.session.proposer.outline(self._group(request))
 
     def _group(self, request: Request) -> int:
+        """Return the group of the path, or refuse one that is not there."""
         self.session.check(request.path_params["group"])
         return int(request.path_params["group"])
 
     def _item(self, request: Request) -> tuple[int, int]:
+        """Return the group and item of the path, or refuse them."""
         group, item = request.path_params["group"], request.path_params["item"]
         self.session.check(group, item)
         return group, item
@@ -214,12 +226,14 @@ class _Api:
     # Actions -------------------------------------------------------------------------
 
     def pick(self, body: _Body) -> None:
+        """Take or leave an item: ``group``, ``item`` and ``picked``."""
         picked = body.get("picked")
         if not isinstance(picked, bool):
             raise SessionError("picked is true or false")
         self.session.pick(_integer(body, "group"), _integer(body, "item"), picked)
 
     def done(self, body: _Body) -> None:
+        """Finish ``group``; ``picks``, if given, are those on the page."""
         picks = body.get("picks")
         if picks is not None and not (
             isinstance(picks, list) and all(type(item) is int for item in picks)
@@ -230,6 +244,7 @@ class _Api:
     # Files and events ----------------------------------------------------------------
 
     async def image(self, request: Request) -> Response:
+        """Answer with the picture of an item, at most ``width`` pixels wide."""
         group, item = self._item(request)
         width = min(max(_query_integer(request, "width", 320), 16), _WIDEST)
         paint = partial(self.session.material.image, group, item, width)
@@ -240,6 +255,7 @@ class _Api:
         return Response(content, media_type=kind, headers=headers)
 
     async def export(self, request: Request) -> Response:
+        """Answer with an exported file of the picks that are done."""
         name = request.path_params["name"]
         one = self.session
         picks = one.done_picks()
@@ -253,10 +269,12 @@ class _Api:
         return Response(content, media_type=EXPORTS[name], headers=headers)
 
     async def events(self, request: Request) -> Response:
+        """Answer with the stream of changes."""
         return EventResponse(self.streams)
 
 
 def _answering(answer: Callable[[Request], Any]) -> _Endpoint:
+    """Return an endpoint with the result of a function, in a thread, as JSON."""
 
     async def endpoint(request: Request) -> Response:
         return JSONResponse(await to_thread.run_sync(answer, request))
@@ -265,6 +283,7 @@ def _answering(answer: Callable[[Request], Any]) -> _Endpoint:
 
 
 async def _static(request: Request) -> Response:
+    """Answer with the page, or with a file that belongs to it."""
     name = request.path_params.get("name", "")
     if name not in _PAGES:
         raise HTTPException(404, "there is no such page")
@@ -274,6 +293,7 @@ async def _static(request: Request) -> Response:
 
 
 def _parsed(body: bytes) -> _Body:
+    """Return the JSON object in a body, an empty one of nothing."""
     try:
         parsed = json.loads(body or b"{}")
     except (ValueError, RecursionError):
@@ -284,6 +304,7 @@ def _parsed(body: bytes) -> _Body:
 
 
 def _integer(body: _Body, name: str) -> int:
+    """Return an integer of a body, or refuse it."""
     value = body.get(name)
     if type(value) is not int:
         raise SessionError(f"{name} is a whole number")
@@ -291,6 +312,7 @@ def _integer(body: _Body, name: str) -> int:
 
 
 def _query_integer(request: Request, name: str, default: int) -> int:
+    """Return an integer of at most 9 digits in the query."""
     text = request.query_params.get(name, str(default))
     if not (text.isascii() and text.isdigit() and len(text) < 10):
         raise SessionError(f"{name} is a whole number")

@@ -29,7 +29,7 @@ class Changes:
         self._listeners: set[Callable[[_Change], None]] = set()
 
     def notify(self, what: str) -> None:
-        """Count a change, and notify all listeners."""
+        """Count a change of the kind ``what``, and notify all listeners."""
         with self._lock:
             self.seq += 1
             for listener in tuple(self._listeners):
@@ -91,6 +91,7 @@ class EventResponse(StreamingResponse):
             streams.open.discard(self)
 
     async def _stream(self) -> AsyncIterator[bytes]:
+        """Yield events as bytes, and a comment when there was none for a while."""
         yield b"retry: 1000\n\n"
         self._add({"seq": self._streams.changes.seq, "what": "picks"})
         while not self._streams.is_ending:
@@ -105,9 +106,11 @@ class EventResponse(StreamingResponse):
                 yield f"data: {json.dumps(change)}\n\n".encode()
 
     def _add(self, change: _Change) -> None:
+        """Send a change next, in place of one of its kind."""
         self._pending[change["what"]] = change
         self.news.set()
 
     def _add_from_any_thread(self, change: _Change) -> None:
+        """Add a change in the loop of the stream."""
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._add, change)

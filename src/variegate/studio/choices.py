@@ -26,7 +26,7 @@ _MOST = 10
 
 
 def usual_size(sizes: Iterable[int]) -> int | None:
-    """Return how many items are picked from a group on average, if any were."""
+    """Return the mean of sizes, rounded, at least 1; None of none."""
     several = list(sizes)
     return max(1, round(sum(several) / len(several))) if several else None
 

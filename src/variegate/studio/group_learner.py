@@ -67,10 +67,11 @@ class LearningResult:
     comparison: str | None = None
 
     def to_json(self, items: Callable[[int], Sequence[Item]]) -> dict[str, Any]:
-        """Return the fields that the page shows, as plain values."""
+        """Return the fields that the page shows; ``items`` gives those of a group."""
         names = ("omega", "precision", "recall", "size", "f")
 
         def titles(kind: Kind) -> str:
+            """Return the titles of the items typical of a kind, by commas."""
             return ", ".join(items(group)[item].title for group, item in kind.typical)
 
         return {
@@ -108,6 +109,7 @@ class GroupLearner:
         self.comparison: str | None = None
 
     def _begin(self, candidate: LargeMarginDPP) -> None:
+        """Learn with a candidate from nothing: no model, folds or result."""
         self.candidate = candidate
         self.model: LargeMarginDPP | None = None
         self.judge = Judge(candidate, self.limits)
@@ -161,7 +163,7 @@ class GroupLearner:
         return learned
 
     def _result(self, model: LargeMarginDPP, n_groups: int) -> LearningResult:
-        """Return a model with the last scores."""
+        """Return and keep the result of a model, with the scores of the last one."""
         weights = zip(self.feature_names, model.theta_.tolist(), strict=True)
         self.last = replace(
             self.last or LearningResult(),
@@ -176,7 +178,7 @@ class GroupLearner:
     def _confidence(
         self, model: LargeMarginDPP, done: Mapping[int, IntArray], check: Check
     ) -> dict[int, float]:
-        """Return the expected F-score of proposals in the next groups to be done."""
+        """Return the expected F-scores of proposals, by group, of the next groups."""
         others = [g for g in range(len(self.ground_sets)) if g not in done]
         found: dict[int, float] = {}
         n_items = 0
@@ -191,6 +193,7 @@ class GroupLearner:
         return found
 
     def _kinds(self, model: LargeMarginDPP) -> tuple[Kind, ...]:
+        """Return the kinds of the weightiest kernel of kinds, or none."""
         weightiest = max(
             learned_parts(model, Kinds), key=lambda kinds: kinds.weight, default=None
         )

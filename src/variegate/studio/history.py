@@ -41,7 +41,7 @@ class GroupPicks:
         return self.n_ends > 0
 
     def on(self, proposal: Collection[int]) -> frozenset[int]:
-        """Return the picks on a proposal."""
+        """Return the picks on ``base``, or on this proposal while there is none."""
         base = frozenset(proposal) if self.base is None else self.base
         taken = {item for item, picked in self.decided.items() if picked}
         return (base | taken) - (self.decided.keys() - taken)
@@ -68,7 +68,7 @@ class History:
 
     @property
     def done(self) -> list[int]:
-        """Groups that are finished, in the order in which they were first."""
+        """Groups that are finished, by the time of their first end."""
         first = {
             next(e.seq for e in self._of_group[number] if e.kind == "done"): number
             for number, picks in self._picks.items()
@@ -82,7 +82,7 @@ class History:
         return sum(picks.is_unchanged for picks in self._picks.values())
 
     def add(self, event: Event) -> None:
-        """Add the next event."""
+        """Add the next event, and update the picks of its group and the current one."""
         body = event.body
         if event.kind == "go":
             self.current = body["group"]
@@ -105,6 +105,7 @@ class History:
 
 
 def _picks_after(events: list[Event]) -> GroupPicks:
+    """Return the picks of a group after all of its events."""
     base: frozenset[int] | None = None
     decided: dict[int, bool] = {}
     n_ends, is_unchanged = 0, False

@@ -117,7 +117,7 @@ class Judge:
         return False
 
     def _fit(self, done: Examples, check: Check) -> _Models:
-        """Fit a model without each fold, where there are other groups."""
+        """Return models by the fold they leave out, where other groups remain."""
         models = {}
         for fold in range(N_FOLDS):
             others = [done[group] for group in done if self.fold_of[group] != fold]
@@ -152,7 +152,7 @@ class Judge:
         return tuple(curve)
 
     def path(self, done: Examples, check: Check) -> tuple[PathPoint, ...]:
-        """Return scores by omega, on held-out groups."""
+        """Return mean scores and errors by omega, on held-out groups; () of none."""
         able = [g for g in _spread(done) if self.fold_of.get(g) in self.models]
         if not able:
             return ()
@@ -179,7 +179,7 @@ class Judge:
 
 
 def _spread(done: Examples) -> list[int]:
-    """Return the groups that are judged."""
+    """Return the groups that are judged: all, or evenly spread ones."""
     groups = list(done)
     mean = sum(len(ground_set) for ground_set, _ in done.values()) / max(1, len(done))
     most = max(1, min(_MOST_JUDGED, int(_MOST_ITEMS / max(1.0, mean))))

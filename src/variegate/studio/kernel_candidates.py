@@ -59,7 +59,7 @@ def fit_model(
     examples: Sequence[Example],
     start: LargeMarginDPP | None = None,
 ) -> LargeMarginDPP:
-    """Return a fitted model; of ``start``, fitted before, by a few more iterations."""
+    """Return a model fitted to examples, or ``start`` after a few more iterations."""
     ground_sets, picks = map(list, zip(*examples, strict=True))
     if start is None:
         model = clone(estimator)
@@ -142,7 +142,7 @@ def compare(
     ground_sets: Sequence[GroundSet],
     examples: Sequence[Example],
 ) -> Comparison:
-    """Return the candidate that does best on groups held out in turn."""
+    """Return the best candidate in cross-validation on the last examples."""
     some = examples[-_MOST_COMPARED:]
     found: dict[str, Any] = {
         name: estimator.kernel

@@ -88,20 +88,20 @@ class Proposer:
         self._order = lru_cache(max(1, min(_CACHED_ORDERS, room)))(self._greedy_order)
 
     def using(self, learned: LearningResult | None, picks: Picks) -> Proposer:
-        """Return a proposer by another result of learning."""
+        """Return a proposer by another result, and by the picks of done groups."""
         return Proposer(self._material, learned, picks)
 
     def omegas(self) -> tuple[float, float]:
-        """Return the smallest and the largest omega."""
+        """Return the smallest and the largest omega, the factor on all odds."""
         known = ODDS_OMEGAS if self._family is None else self._family.omegas
         return known[0], known[-1]
 
     def choose(self, group: int, omega: float = 1.0) -> IntArray:
-        """Choose in a group."""
+        """Return the sorted items chosen in a group; omega multiplies all odds."""
         return self._choice(group, self._nearest(omega))
 
     def propose(self, group: int, omega: float = 1.0) -> Proposal:
-        """Choose in a group, with the probability of every item to be chosen."""
+        """Return the choice in a group, with the probability of every item."""
         return self._view(group, self._nearest(omega))[0]
 
     def _nearest(self, omega: float) -> float:
@@ -110,6 +110,7 @@ class Proposer:
         return omega if self._family is None else float(np.clip(omega, *self.omegas()))
 
     def _choose(self, group: int, omega: float) -> IntArray:
+        """Choose in a group at a distinguished omega, without the cache."""
         if self._learned is not None:
             return self._order(group).chosen(omega)
         if self._family is None:
@@ -117,6 +118,7 @@ class Proposer:
         return self._view(group, omega)[0].chosen
 
     def _greedy_order(self, group: int) -> GreedyOrder:
+        """Return the order of greedy choices in a group, within its limits."""
         assert self._family is not None
         ensemble = self._family.at(1.0).ensemble(self._material.ground_set(group))
         return GreedyOrder(ensemble, **self._material.limits(group))
@@ -131,6 +133,7 @@ class Proposer:
         return untrained_choice(ground_set, k, **limits)
 
     def _see(self, group: int, omega: float) -> _View:
+        """Return a proposal with its ensemble and model, None before learning."""
         ground_set = self._material.ground_set(group)
         if self._family is None:
             return Proposal(omega, self._untrained(group, omega), None), None, None
@@ -140,7 +143,10 @@ class Proposer:
         return Proposal(omega, chosen, ensemble.marginals()), ensemble, model
 
     def next_group(self, done: Collection[int], order: str = "unsure") -> int | None:
-        """Return the next group: that of least confidence, or the next given."""
+        """Return the group not done that has the least confidence, or the first.
+
+        The first if nothing is known, or ``order`` is "given"; None if all are done.
+        """
         others = [g for g in range(len(self._material.names)) if g not in done]
         if order == "unsure" and self._learned is not None:
             confidence = self._learned.confidence
@@ -150,7 +156,10 @@ class Proposer:
         return next(iter(others), None)
 
     def omega_for(self, name: str, value: float) -> float:
-        """Return the omega at which a "precision" or "recall" is expected."""
+        """Return the factor on all odds at which "precision" or "recall" is ``value``.
+
+        It is 1 before anything is learned; see :func:`omega_on_path`.
+        """
         learned = self._learned
         return 1.0 if learned is None else omega_on_path(learned, name, value)
 
@@ -214,7 +223,7 @@ class Proposer:
 
 
 def _by_kinds(p: FloatArray) -> tuple[FloatArray, tuple[str, ...]]:
-    """Return places in columns, one for each kind there is, the most common first."""
+    """Return places (N, 2) and names of columns, of the probabilities (N, kinds)."""
     present, kind, counts = np.unique(
         p.argmax(axis=1), return_inverse=True, return_counts=True
     )
@@ -225,7 +234,7 @@ def _by_kinds(p: FloatArray) -> tuple[FloatArray, tuple[str, ...]]:
 
 
 def _components(ground_set: GroundSet) -> FloatArray:
-    """Return the first two principal components, from -1 to 1."""
+    """Return the first two principal components (N, 2), scaled to [-1, 1]."""
     F = unit_rows(embeddings_of(ground_set))
     F = F - F.mean(axis=0)
     # From the smaller of the two Gram matrices.

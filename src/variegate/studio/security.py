@@ -94,6 +94,7 @@ class Access:
             raise HTTPException(HTTPStatus.FORBIDDEN, "other pages get nothing here")
 
     def _is_ours(self, host: str) -> bool:
+        """Return whether a host, perhaps with a port, is this machine."""
         match = _HOST.fullmatch(host.lower())
         name = (match[1] or match[2]) if match else None
         if not name:
@@ -131,6 +132,7 @@ class Guard:
         has_started = False
 
         async def send_protected(message: Message) -> None:
+            """Send a message, with our headers at the start."""
             nonlocal has_started
             if message["type"] == "http.response.start":
                 has_started = True
@@ -156,7 +158,7 @@ class Guard:
         await response(scope, receive, send_protected)
 
     def _check(self, scope: Scope) -> Response | None:
-        """Refuse strangers; exchange a token in the address for a cookie."""
+        """Refuse strangers; return a redirect with a cookie for a token, else None."""
         headers = Headers(scope=scope)
         self.access.check_origin(headers, scope["path"])
         if len(scope["path"]) + len(scope["query_string"]) > MOST_LETTERS:
@@ -181,7 +183,7 @@ class Guard:
 
 
 async def _body(scope: Scope, receive: Receive) -> bytes:
-    """Return the body of a request, if it may have one."""
+    """Return the body of a request, b"" of a GET; refuse a large or slow one."""
     if scope["method"] in ("GET", "HEAD"):
         return b""
     headers = Headers(scope=scope)
@@ -212,6 +214,7 @@ async def _body(scope: Scope, receive: Receive) -> bytes:
 
 
 def _refusal(scope: Scope, status: int, reason: str) -> Response:
+    """Return an answer with the reason, JSON for the API, that closes."""
     # The rest of the request is not waited for.
     headers = {"connection": "close"}
     if scope["path"].startswith("/api/"):

@@ -115,11 +115,13 @@ class _Server(uvicorn.Server):
         self._streams = app.state.streams
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End the server, at once if it was asked before."""
         # Not raised again at the end: to be interrupted is how a server ends.
         self.force_exit = self.should_exit
         self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the streams, then the server."""
         self._streams.end()
         await asyncio.sleep(0)
         await super().shutdown(sockets)
@@ -187,6 +189,7 @@ class Connection(H11Protocol):
         self._stop("answer")
 
     def _start(self, name: str, seconds: float, act: Callable[[], None]) -> None:
+        """Call ``act`` after some seconds, unless that timer is running."""
         if name not in self._timers:
             self._timers[name] = self.loop.call_later(seconds, act)
 
@@ -195,6 +198,7 @@ class Connection(H11Protocol):
             self._timers.pop(name).cancel()
 
     def _give_up(self) -> None:
+        """Close the connection if it is idle."""
         self._stop("request")
         if self.is_idle:
             self.transport.abort()

@@ -55,7 +55,7 @@ class Preferences:
     order: str = ORDERS[0]
 
     def changed(self, changes: Mapping[str, Any]) -> Self:
-        """Return preferences with some changed; to set omega ends a target."""
+        """Return checked preferences with some changed; omega ends a target."""
         if not changes or changes.keys() - asdict(self).keys():
             raise SessionError("give omega, target or order")
         values = dict(changes)
@@ -76,6 +76,7 @@ def as_omega(value: Any) -> float:
 
 
 def _target(value: Any) -> dict[str, float]:
+    """Return a target that can be expected, or refuse it."""
     if isinstance(value, dict) and len(value) == 1:
         ((name, share),) = value.items()
         is_known = name in ("precision", "recall")
@@ -85,6 +86,7 @@ def _target(value: Any) -> dict[str, float]:
 
 
 def _is_number(value: Any) -> bool:
+    """Return whether a value is a finite number, not a boolean."""
     # An integer may be too large for a float.
     return type(value) in (int, float) and abs(value) < 1e300
 
@@ -211,7 +213,7 @@ class Session:
     # Actions -------------------------------------------------------------------------
 
     def pick(self, group: int, item: int, picked: bool) -> None:
-        """Take an item, or take it away, where that is a change."""
+        """Take an item, or leave it (``picked`` False), where that is a change."""
         self.check(group, item)
         with self._looking_at(group) as (mine, proposal):
             if (item in mine.on(proposal)) == picked:
@@ -225,11 +227,11 @@ class Session:
             self.changes.notify("picks")
 
     def done(self, group: int, picks: Collection[int] | None = None) -> None:
-        """Finish a group, and go on to the next.
+        """Record a group as done with its picks, and show the next if it is current.
 
-        ``picks`` are those that a person saw: where they are not the picks any more,
-        :class:`~variegate.studio.session.ChangedError` is raised and nothing is done.
-        A group that is done already, by another page or before, is only left.
+        ``picks`` are the items on the page of a person, unchecked if None: where picks
+        differ now, :class:`~variegate.studio.session.ChangedError` is raised.  A group
+        that is done and has no new decisions is not recorded again.
         """
         with self._looking_at(group) as (mine, proposal):
             now = mine.on(proposal)
@@ -306,14 +308,17 @@ class Session:
             yield self._history.group(group), self._shown(group)
 
     def _record(self, kind: str, body: Mapping[str, Any], **settings: Any) -> None:
+        """Keep an event with settings in the store, then in the history."""
         self._history.add(self.store.record(kind, body, settings))
 
     def _next(self, *also_done: int, default: int) -> int:
+        """Return the next group, or ``default`` when all are done."""
         done = {*self._history.done, *also_done}
         found = self.proposer.next_group(done, self._preferences.order)
         return default if found is None else found
 
     def _summary(self, number: int) -> dict[str, Any]:
+        """Return the number, name, size and state of a group."""
         return {
             "number": number,
             "name": self.material.names[number],
@@ -322,6 +327,7 @@ class Session:
         }
 
     def _omega_of(self, preferences: Preferences) -> float:
+        """Return the omega of preferences, or the one that meets their target."""
         if preferences.target is None:
             return preferences.omega
         ((name, share),) = preferences.target.items()
@@ -338,6 +344,7 @@ class Session:
         return self._shown_proposal.update(group, chosen, self.learned is not None)
 
     def _teach(self) -> None:
+        """Propose and teach by the picks that are done now."""
         picks = self.done_picks()
         self.learned = self.learned if picks else None
         self.proposer = self.proposer.using(self.learned, picks)

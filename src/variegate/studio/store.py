@@ -84,6 +84,7 @@ class Store(LockedDatabase):
         super().__init__(path)
 
     def _check_or_initialize(self, is_new: bool) -> None:
+        """Refuse picks of other data; count this run."""
         known = self.settings()
         if known.get("fingerprint", self._fingerprint) != self._fingerprint:
             raise StoreError(
@@ -131,12 +132,14 @@ class Store(LockedDatabase):
             self._keep(settings)
 
     def _keep(self, settings: Mapping[str, Any]) -> None:
+        """Write settings within the current transaction."""
         rows = [(name, json.dumps(value)) for name, value in settings.items()]
         self._connection.executemany(
             "INSERT OR REPLACE INTO settings VALUES (?, ?)", rows
         )
 
     def _translate_error(self, error: sqlite3.Error, code: int) -> StoreError:
+        """Return an error of SQLite, by its code, as one of ours."""
         is_full = code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
         reason = _REASONS.get(code, "{} cannot be used ({})").format(self.path, error)
         return (StoreFullError if is_full else StoreError)(reason)

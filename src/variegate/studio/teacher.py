@@ -138,6 +138,7 @@ class Teacher:
             Thread(target=work, args=arguments, daemon=True).start()
 
     def _send_all(self) -> None:
+        """Send the last comparison and task to the process."""
         if self._comparison is not None:
             self._outbox.put(self._comparison)
         if self._done:
@@ -159,6 +160,7 @@ class Teacher:
                 self._finished = self._serial
 
     def _take(self, answer: Answer) -> None:
+        """Take a result or a problem; results of older tasks are dropped."""
         with self._changing():
             self._n_ended = 0
             if answer.problem is not None:
@@ -173,6 +175,7 @@ class Teacher:
     # Comparisons ----------------------------------------------------------------------
 
     def _compare_now_and_then(self) -> None:
+        """Start a comparison if one is due and none is running."""
         n = len(self._done)
         if not self._compares or self._comparing is not None:
             return
@@ -204,6 +207,7 @@ class Teacher:
 
 
 def _write(process: ChildProcess, outbox: queue.Queue[Any]) -> None:
+    """Send the messages of an outbox until one is None."""
     # Messages that a process does not take any more are sent to the next one.
     with suppress(OSError, ValueError):
         while (message := outbox.get()) is not None:
@@ -218,6 +222,8 @@ class _InterruptedError(Exception):
 
 
 class _Loop:
+    """Works on messages of the parent: first data, then tasks and comparisons."""
+
     def __init__(
         self, messages: queue.Queue[Any], send: Callable[[Answer], None]
     ) -> None:
@@ -226,6 +232,7 @@ class _Loop:
         self._n_interrupted = 0
 
     def run(self) -> None:
+        """Work on messages until the process ends."""
         learner = GroupLearner(*self._messages.get())
         learner.warm_up()
         while True:
@@ -236,6 +243,8 @@ class _Loop:
                 self.answer(message, learner)
 
     def answer(self, task: Task, learner: GroupLearner) -> None:
+        """Send all results of a task and its end; newer picks interrupt it."""
+
         def publish(learned: LearningResult) -> None:
             self._send(Answer(task.serial, learned))
 
@@ -255,6 +264,7 @@ class _Loop:
         self._send(Answer(task.serial, is_last=True, problem=problem))
 
     def _has_newer(self) -> bool:
+        """Return whether another task is waiting."""
         with self._messages.mutex:
             return any(isinstance(message, Task) for message in self._messages.queue)
 

@@ -355,7 +355,10 @@ def lexrank(vectors: sparse.csr_array) -> FloatArray:
 
 
 def _direction(view: ClusterView, weight: Mapping[str, float]) -> FloatArray:
-    """Return the unit vector (W,) of words with weights; zeros where none is known."""
+    """Return the unit vector (W,) of words in a text, zeros if none is known.
+
+    ``weight`` has the count of each word; it multiplies the weight in ``view.weights``.
+    """
     vector = np.zeros(len(view.weights))
     for word, value in weight.items():
         column = view.counts.vocabulary.get(word)

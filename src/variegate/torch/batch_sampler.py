@@ -117,7 +117,7 @@ class DPPBatchSampler:
         self.epoch = int(epoch)
 
     def __iter__(self) -> Iterator[list[int]]:
-        """Draw the batches of an epoch."""
+        """Yield the batches of an epoch as lists of item numbers; count the epoch."""
         shuffle = Generator().manual_seed(self._seed_of())
         order = torch.randperm(len(self.embeddings), generator=shuffle)
         whole = len(order) // self.batch_size
@@ -137,10 +137,10 @@ class DPPBatchSampler:
     def _draw_streams(
         self, number: int, edges: list[int], batches: Tensor
     ) -> Iterator[Tensor]:
-        """Draw from several streams, one batch of each in every round.
+        """Yield item numbers (batch_size,), one batch of each stream in every round.
 
         Streams lie between ``edges`` among the ``batches`` (n, batch_size) of the
-        shuffle; ``number`` counts the calls of an epoch.
+        shuffle; ``number`` counts the calls of an epoch, for the seed.
         """
         cuts = sorted(pairwise(edges), key=lambda cut: cut[0] - cut[1])
         lengths = torch.tensor([b - a for a, b in cuts])  # the longest first
@@ -172,7 +172,10 @@ class DPPBatchSampler:
                 X[which, places.to(X.device)] = self._load_rows(new)
 
     def _draw_places(self, X: Tensor, held: Tensor, generator: Generator) -> Tensor:
-        """Draw from every pool (J, P, D), of which some places are held; on the CPU."""
+        """Draw places (J, batch_size), on the CPU, from J pools of P places.
+
+        ``X`` (J, P, D) are the vectors there; only places ``held`` (J, P) are drawn.
+        """
         X = X / float(self.bandwidth or self._default_bandwidth)
         squares = X.square().sum(dim=2)
         sums = squares[:, :, None] + squares[:, None]
@@ -186,11 +189,13 @@ class DPPBatchSampler:
         return sample_elementary(leading, kept, generator)[:, 0].cpu()
 
     def _seed_of(self, *use: int) -> int:
+        """Return a seed from this sampler's, the epoch and numbers of a use."""
         sequence = np.random.SeedSequence([self.seed, self.epoch, *use])
         return int(sequence.generate_state(1, np.uint64)[0] >> np.uint64(1))
 
     @cached_property
     def _default_bandwidth(self) -> float:
+        """Half the median distance of sampled items that differ; 0.5 if none do."""
         draw = Generator().manual_seed(0)
         some = torch.randperm(len(self.embeddings), generator=draw)[:_MEDIAN_ITEMS]
         distances = torch.nn.functional.pdist(self._load_rows(some))
@@ -198,7 +203,7 @@ class DPPBatchSampler:
         return _MEDIANS * float(distances.median()) if len(distances) else _MEDIANS
 
     def _load_rows(self, items: Tensor) -> Tensor:
-        """Return the vectors of items, in double precision on the device."""
+        """Return finite vectors (..., D) of items (...), double, on the device."""
         if isinstance(self.embeddings, Tensor):
             rows = self.embeddings[items.to(self.embeddings.device)]
         else:
@@ -212,6 +217,7 @@ class DPPBatchSampler:
 
 
 def _check_embeddings(embeddings: Any) -> None:
+    """Refuse embeddings other than a real array or tensor of shape (N, D)."""
     if not isinstance(embeddings, np.ndarray | Tensor):
         raise ValueError(
             "embeddings must be an array, a memory map or a tensor, got "

@@ -30,7 +30,7 @@ _WINDOW = 8
 
 
 class ExampleBatch:
-    """Examples on a device, each padded to ``N`` items."""
+    """Examples on a device: ``B`` ground sets, each padded to ``N`` items."""
 
     def __init__(self, examples: Sequence[Example], device: str | torch.device) -> None:
         self.examples, self.device = examples, torch.device(device)
@@ -52,6 +52,7 @@ class ExampleBatch:
         )
 
     def _to_device(self, array: AnyArray) -> Tensor:
+        """Copy a NumPy array to the device of the batch."""
         sent = torch.from_numpy(np.ascontiguousarray(array))
         return sent.to(self.device, non_blocking=True)
 
@@ -62,7 +63,7 @@ class ExampleBatch:
 
     @cached_property
     def _places(self) -> Tensor:
-        """The row (B N,) of each item among the items of all ground sets."""
+        """The row (B N,) of each item in all sets together; padding has the first."""
         item = np.arange(self.targets.n_items)
         first = np.cumsum(self.sizes) - self.sizes
         places = first[:, None] + np.where(item < self.sizes[:, None], item, 0)
@@ -80,7 +81,7 @@ class ExampleBatch:
         return self.pad_rows(self._to_device(rows))
 
     def block(self, name: str | None) -> list[Any]:
-        """Return the similarity features of every ground set, as they were given."""
+        """Return every ground set's features of a block, None if unnamed, as given."""
         first = self.examples[0]
         with name_position_in_errors(first.position):  # all others have the same blocks
             first.ground_set.features(name)
@@ -95,7 +96,7 @@ class ExampleBatch:
         return self._to_device(together)
 
     def expected_f(self, kernels: Kernels) -> tuple[Tensor, Tensor]:
-        """Return expected F-scores (B,), and which kernels are definite."""
+        """Return expected F-scores (B,), 1 of empty sets, and definiteness (B,)."""
         included, definite = kernels.marginals()
         wanted = self.targets.indicator
         right = included.masked_fill(~wanted, 0.0).sum(dim=1)
@@ -104,7 +105,7 @@ class ExampleBatch:
 
 
 def _pad_costs(costs: Sequence[FloatArray | float], mask: AnyArray) -> AnyArray:
-    """Return costs of errors, numbers or arrays, to broadcast to (B, N)."""
+    """Return each set's costs, a number or an array of its items: (B, 1) or (B, N)."""
     if not any(isinstance(cost, np.ndarray) and cost.ndim for cost in costs):
         return np.array(costs, dtype=np.float64)[:, None]
     padded = np.zeros(mask.shape)
@@ -119,9 +120,9 @@ def _pad_costs(costs: Sequence[FloatArray | float], mask: AnyArray) -> AnyArray:
 def size_groups(
     sizes: IntArray, places: IntArray, device: str, n_columns: int | None = None
 ) -> Iterator[IntArray]:
-    """Yield the places of ground sets batch by batch, from small to large.
+    """Yield ``places`` of ground sets batch by batch, from small to large.
 
-    Their kernels have ``n_columns``, by default as many as items.
+    ``sizes`` are of all sets; kernels have ``n_columns``, by default as many as items.
     """
     sizes = sizes[places]
     # Multiples of 4 up to 64 items, of 16 up to 256, then of 64.
@@ -140,11 +141,11 @@ def size_groups(
 def shuffled_batches(
     sizes: IntArray, batch_size: int, order: int, epoch: int
 ) -> list[IntArray]:
-    """Return the numbers of ground sets, batch by batch, of one pass.
+    """Return the numbers of ground sets of given ``sizes``, by batch, of one pass.
 
     Sets are shuffled, sorted by size a few batches at a time, and the batches, of
-    nearly equal length, are shuffled again.  The order follows from a seed and the
-    number of the pass, so that a run can resume at any batch.
+    nearly equal length, are shuffled again.  The order follows from a seed, ``order``,
+    and the pass, ``epoch``, so that a run can resume at any batch.
     """
     rng = np.random.default_rng([order, epoch])
     numbers = rng.permutation(len(sizes))

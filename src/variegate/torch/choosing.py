@@ -111,6 +111,7 @@ _UNSOUND = (
 def _residuals(
     kernels: Kernels, dtype: torch.dtype, n_columns: int | None, **options: bool
 ) -> Residuals:
+    """Return :class:`Residuals` of kernels; log-qualities are 0 if not given."""
     kernel = kernels.kernel[:1] if kernels.is_shared else kernels.kernel
     u = kernels.log_quality
     if u is None:
@@ -122,6 +123,7 @@ def _residuals(
 
 
 def _raise_for_first(wrong: Tensor, problem: str, rank: Tensor | None = None) -> None:
+    """Raise a ValueError for the first set that is wrong (B,), if one is."""
     if bool(wrong.any()):
         number = int(wrong.to(torch.uint8).argmax())
         known = "" if rank is None else f": its kernel has rank {int(rank[number])}"
@@ -131,6 +133,7 @@ def _raise_for_first(wrong: Tensor, problem: str, rank: Tensor | None = None) ->
 def _remaining_budget(
     kernels: Kernels, k: int | None, budget: float | Tensor | None
 ) -> RemainingBudget | None:
+    """Return the checked budget with costs of items, by default 1; None without."""
     costs = kernels.costs
     if budget is None:
         if costs is not None:
@@ -163,6 +166,7 @@ def _remaining_budget(
 
 
 def _make_generator(generator: Generator | int | None, device: torch.device) -> Any:
+    """Return a generator as it is, or a new one with a seed; None stays."""
     if generator is None or isinstance(generator, Generator):
         return generator
     is_seed = isinstance(generator, Integral) and not isinstance(generator, bool)

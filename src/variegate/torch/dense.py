@@ -68,7 +68,7 @@ _SOLVED = 64
 def loss(
     X: Tensor, log_quality: Tensor | None, targets: Targets, settings: LossSettings
 ) -> tuple[Tensor, Tensor]:
-    """Return losses (B,) and the reasons of failures (B,), differentiable.
+    """Return losses (B,), differentiable, and reasons of failures (B,), 0 for none.
 
     ``X`` (B, N, N), symmetric, is ``S`` if there is a log-quality (B, N), else ``L``.
     """
@@ -77,6 +77,7 @@ def loss(
         from variegate.torch.fused import loss_terms as form
 
     def evaluate(gradient: bool) -> Evaluation:
+        """Compute losses, failures (B,), both gradients, and their pull-back."""
         terms = form(X, log_quality, targets, settings, gradient=gradient)
         saved = (terms.similarity_gradient, terms.quality_gradient)
         return terms.value, terms.failed, saved, pull_back
@@ -84,6 +85,7 @@ def loss(
     def pull_back(
         by_set: Tensor, G: Tensor, slope: Tensor | None
     ) -> tuple[Tensor | None, ...]:
+        """Scale gradients of losses, ``G`` in X and ``slope`` in u, by ``by_set``."""
         scaled = None if slope is None else slope * by_set[:, None]
         return G * by_set[:, None, None], scaled
 
@@ -93,14 +95,16 @@ def loss(
 def marginals(
     X: Tensor, log_quality: Tensor | None, mask: Tensor | None, jitter: float
 ) -> tuple[Tensor, Tensor]:
-    """Return ``K_ii`` (B, N), 0 at padding, and which sets are positive definite."""
+    """Return ``K_ii`` (B, N), 0 at padding, NaN if not definite; and definiteness."""
 
     def evaluate(_: bool) -> Evaluation:
+        """Compute ``K_ii``, NaN where not definite, and the pull-back."""
         resolvent = Resolvent(X, log_quality, mask, jitter)
         found = resolvent.marginals
         failed = ~resolvent.definite[:, None]
 
         def pull_back(W: Tensor, *found: Tensor) -> tuple[Tensor | None, ...]:
+            """Return gradients in X and u of ``Σ_i W_i K_ii``; 0 where it failed."""
             W = W.masked_fill(failed, 0.0)
             slope = 2.0 * resolvent.quality_gradient(W, *found)
             G = resolvent.gradient(W, of_log_det=False)
@@ -121,6 +125,7 @@ def can_use_fused_kernel(X: Tensor) -> bool:
 
 @cache
 def _has_triton(device_type: str) -> bool:
+    """Return whether Triton is installed for a device, which must be CUDA."""
     return device_type == "cuda" and importlib.util.find_spec("triton") is not None
 
 
@@ -132,7 +137,7 @@ def plain_loss_terms(
     *,
     gradient: bool,
 ) -> LossTerms:
-    """Return the losses of a batch and their gradients, by calls of PyTorch alone."""
+    """Return losses, and gradients if asked for, of ``X`` as in :func:`loss`."""
     members, jitter = targets.members, float(settings.jitter)
     sets = torch.arange(len(X), device=X.device)[:, None, None]
     X_y = X[sets, members[:, :, None], members[:, None, :]]
@@ -182,7 +187,7 @@ class Resolvent:
     def __init__(
         self, X: Tensor, log_quality: Tensor | None, mask: Tensor | None, jitter: float
     ) -> None:
-        """Factor ``M`` of matrices (B, N, N)."""
+        """Factor ``M`` of ``X`` (B, N, N): ``S`` with a log-quality, else ``L``."""
         diagonal = X.diagonal(dim1=-2, dim2=-1)
         if mask is not None:
             diagonal = diagonal.masked_fill(~mask, 0.0)
@@ -215,7 +220,7 @@ class Resolvent:
 
     @cached_property
     def marginals(self) -> tuple[Tensor, Tensor]:
-        """``K_ii`` and ``1 - K_ii``, neither by cancellation; inverts ``M``."""
+        """``K_ii`` and ``1 - K_ii`` (B, N), neither by cancellation; inverts ``M``."""
         self.spare = torch.empty_like(self.M)
         invert_cholesky(self.M, self.spare)
         r, diagonal = self.r, self.M.diagonal(dim1=-2, dim2=-1)
@@ -227,9 +232,10 @@ class Resolvent:
         return included.clamp(0.0, 1.0), (self.c**2 * diagonal).clamp(0.0, 1.0)
 
     def gradient(self, W: Tensor | None, *, of_log_det: bool) -> Tensor:
-        """Return the gradient of ``Σ_i W_i K_ii``, and ``log det(L + I)``, in ``X``.
+        """Return the gradient of ``Σ_i W_i K_ii`` in ``X``, without the ridge.
 
-        But for the ridge.  A new tensor, or ``M``, which is lost in either case.
+        ``of_log_det`` adds that of ``log det(L + I)``; ``W`` (B, N) None is zero.  Call
+        :attr:`marginals` first.  The result may be ``M`` itself, which is lost.
         """
         G = self.M
         if W is not None:
@@ -241,7 +247,7 @@ class Resolvent:
         return G.mul_(self.r[:, :, None]).mul_(self.r[:, None, :])
 
     def quality_gradient(self, W: Tensor, included: Tensor, excluded: Tensor) -> Tensor:
-        """Return half the gradient of ``Σ_i W_i K_ii`` in ``u``."""
+        """Return half the gradient of ``Σ_i W_i K_ii`` in ``u``, by the marginals."""
         c_squared = self.c**2
         torch.mul(self.M, self.M, out=self.spare)
         self.spare.diagonal(dim1=-2, dim2=-1).zero_()
@@ -250,13 +256,14 @@ class Resolvent:
 
 
 def _clear_padding(M: Tensor, mask: Tensor | None) -> None:
+    """Set rows and columns of ``M`` to zero, in place, where ``mask`` is False."""
     # Not by multiplication: NaN times zero is NaN.
     if mask is not None:
         M.masked_fill_(~mask[:, :, None], 0.0).masked_fill_(~mask[:, None, :], 0.0)
 
 
 def raise_diagonal(X: Tensor, jitter: float | Tensor) -> None:
-    """Raise the diagonal by the share ``jitter``, in place; gradients likewise."""
+    """Multiply the diagonal by ``1 + jitter`` in place, of a matrix or its gradient."""
     if isinstance(jitter, Tensor) or jitter:
         X.diagonal(dim1=-2, dim2=-1).mul_(1.0 + jitter)
 
@@ -265,7 +272,7 @@ def raise_diagonal(X: Tensor, jitter: float | Tensor) -> None:
 
 
 def factor_cholesky(M: Tensor, tolerance: float) -> tuple[Tensor, Tensor]:
-    """Put Cholesky factors into ``M``; return ``log det M`` and whether it is definite.
+    """Put Cholesky factors into ``M``; return ``log det M`` and definiteness, (B,).
 
     The transpose of ``M``, contiguous (B, N, N), holds the factor, lower: so it lies in
     memory as LAPACK wants it.  Logarithms are summed in double precision.  A matrix is

@@ -74,7 +74,7 @@ class LEnsembles:
     def batch(
         self, subsets: Tensor | None = None, name: str = "subsets", **costs: Any
     ) -> Kernels:
-        """Check the tensors of a call, and return them with the kernels.
+        """Check the tensors of a call; return them with the kernels, by batch.
 
         ``name`` is the name of the subsets in messages; ``costs`` are
         ``false_positive``, ``false_negative`` and ``costs``.
@@ -109,6 +109,7 @@ class LEnsembles:
         return self._negative_log_probs(self.batch(), check)
 
     def _negative_log_probs(self, batch: Kernels, check: bool | None) -> Tensor:
+        """Return ``log det(L + I) - log det L_y`` (B,); ``y`` is empty by default."""
         tolerance = _ROUNDING[self._kernels.kernel.dtype]
         value, failed = batch.losses(batch.targets(1.0), 0.0, False, tolerance)
         raise_if_failed(failed.masked_fill(failed == ZERO_PROBABILITY, 0), check)
@@ -210,6 +211,7 @@ class LEnsembles:
         return Subsets.of(batch.without_axis(draw_subsets(batch, n, k, generator)))
 
     def _batch_to_choose_from(self, **costs: Any) -> Kernels:
+        """Return kernels with a batch axis and costs; refuse a jitter."""
         if self._kernels.jitter:
             raise ValueError(
                 "kernels with a jitter cannot be chosen from: add it to the diagonal"

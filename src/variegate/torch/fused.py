@@ -75,6 +75,7 @@ def _launch_kernel(
     settings: LossSettings,
     gradient: bool,
 ) -> LossTerms:
+    """Run the Triton kernel on sets of one width; return losses and gradients."""
     lam, hinge, _, tolerance = settings
     jitter, doubtful = float(settings.jitter), DOUBTFUL[X.dtype]
     n_sets, n_items = X.shape[:2]
@@ -123,11 +124,13 @@ def _launch_kernel(
 
 
 def _as_bytes(given: Tensor) -> Tensor:
+    """Return a contiguous tensor, booleans viewed as bytes."""
     given = given.contiguous()
     return given.view(torch.uint8) if given.dtype == torch.bool else given
 
 
 def _expand_costs(given: Tensor | float, X: Tensor) -> Tensor:
+    """Return costs, a number or tensor, as a contiguous (B, N) like ``X``."""
     if not isinstance(given, Tensor):
         return X.new_full(X.shape[:2], given)
     return given.to(X.dtype).expand(X.shape[:2]).contiguous()
@@ -173,6 +176,7 @@ def _log_or_zero(x):
 
 @triton.jit
 def _all(holds):
+    """Return whether all flags of a vector hold."""
     return tl.min(holds.to(tl.int32), axis=0) == 1
 
 

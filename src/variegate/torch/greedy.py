@@ -70,13 +70,13 @@ class Residuals(ABC):
         self.count = 0
 
     def is_sound(self) -> Tensor:
-        """Return which sets (B,) have residuals that a kernel can have."""
+        """Return whether each set (B,) has finite input and no negative residual."""
         least = LEAST[self.residual.dtype]
         # False for NaN, too.
         return self._sound & (self.residual > least).all(dim=1)
 
     def gain(self) -> Tensor:
-        """Return the rise in log-probability by each item; -inf where impossible."""
+        """Return rises (B, N) in log-probability by each item; -inf if impossible."""
         gain = self.residual.log().add_(self.twice_log_scale)
         return gain.masked_fill_(~(self.residual > self.tolerance), -torch.inf)
 
@@ -102,7 +102,7 @@ class Residuals(ABC):
 
     @abstractmethod
     def _column(self, item: Tensor, pivot: Tensor, active: Tensor) -> Tensor:
-        """Return the new column of the factor of ``S``, (B, N)."""
+        """Return the new column (B, N) of ``S``'s factor; ``pivot`` is the residual."""
 
 
 def _reserve_row(kept: Tensor, count: int) -> Tensor:
@@ -127,6 +127,7 @@ class DenseResiduals(Residuals):
         self._columns = self.residual.new_empty(n_sets, self._capacity, n_items)
 
     def _column(self, item: Tensor, pivot: Tensor, active: Tensor) -> Tensor:
+        """Return the row of scaled ``S`` less its projection, over ``√pivot``."""
         own = self._over_length.gather(1, item[:, None])
         column = self._matrix[self._sets, item] * self._over_length * own
         if self.count:
@@ -160,6 +161,7 @@ class FactoredResiduals(Residuals):
         self._columns = features.new_empty(n_sets, n_columns, n_items)
 
     def _column(self, item: Tensor, pivot: Tensor, active: Tensor) -> Tensor:
+        """Return the features' part along the new item's residual direction."""
         shared = len(self._features) == 1
         new = self._features[0, item] if shared else self._features[self._sets, item]
         directions = self._directions[:, : self.count]
@@ -195,12 +197,12 @@ class RemainingBudget:
         self._k = k
 
     def affords(self) -> Tensor:
-        """Return which sets can have ``k`` items within the budget at all."""
+        """Return whether each set (B,) has ``k`` items, or all, within the budget."""
         cheapest = self._costs.sort(dim=1).values[:, : self._k]
         return cheapest.sum(dim=1) <= self._limit
 
     def score(self, gain: Tensor, count: int) -> Tensor:
-        """Return gains for their cost, -inf where the rest of ``k`` would not fit."""
+        """Return gains by cost; -inf unless the ``k - count`` items to come fit."""
         # Dividing a loss by its cost would favour expensive items.
         costs = self._costs.to(gain.dtype)
         score = torch.where(gain > 0, gain / costs, gain * costs)
@@ -208,7 +210,7 @@ class RemainingBudget:
         return torch.where(fits, score, -torch.inf)
 
     def _least_totals(self, count: int) -> Tensor:
-        """Return the least total cost (B, N) of ``k`` items if one is taken now."""
+        """Return least costs (B, N) of ``k`` items, each being next after ``count``."""
         spent = self._spent[:, None]
         if self._k is None:
             return spent + self._costs
@@ -219,7 +221,7 @@ class RemainingBudget:
         return spent + others + self._costs.maximum(cheapest[:, -1:])
 
     def spend(self, item: Tensor, active: Tensor) -> None:
-        """Pay for one item of each active set."""
+        """Pay for one item (B,) of each set that is ``active`` (B,)."""
         cost = self._costs.gather(1, item[:, None]).squeeze(1)
         self._spent += torch.where(active, cost, 0.0)
         still_free = self._free.gather(1, item[:, None]) & ~active[:, None]

@@ -39,7 +39,10 @@ class LowRank:
 
 @dataclass(frozen=True, eq=False)
 class Kernels:
-    """Kernels of ground sets of equal size, padding included."""
+    """Kernels of ``B`` ground sets, each of ``N`` items, padding included.
+
+    Before :func:`with_batch_axis`, tensors may lack the axis ``B``.
+    """
 
     kernel: Tensor  # (B, N, N) or features (B, N, D): ``S`` with qualities, or ``L``
     is_low_rank: bool = False  # whether they are features
@@ -89,20 +92,20 @@ class Kernels:
         hinge: bool = True,
         tolerance: float | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Return losses (B,) and the reasons of failures (B,), differentiable."""
+        """Return losses (B,) by :class:`LossSettings`, and failures, 0 for none."""
         loss = low_rank.loss if self.is_low_rank else dense.loss
         settings = LossSettings(lam, hinge, self.jitter, tolerance)
         return loss(self.kernel, self.log_quality, targets, settings)
 
     def marginals(self) -> tuple[Tensor, Tensor]:
-        """Return ``K_ii`` (B, N), 0 at padding, and which kernels are definite."""
+        """Return ``K_ii`` (B, N), 0 at padding, and definiteness of kernels (B,)."""
         given = (self.kernel, self.log_quality, self.mask)
         if self.is_low_rank:
             return low_rank.marginals(*given, self.jitter)
         return dense.marginals(*given, float(self.jitter))
 
     def targets(self, omega: float) -> Targets:
-        """Return the subsets, by default empty ones, and the costs of errors."""
+        """Return subsets, by default empty; costs are 1 and ``omega`` if not given."""
         subsets = self.subsets
         if subsets is None:
             subsets = self.kernel.new_zeros(self.n_sets, 0, dtype=torch.long)
@@ -122,7 +125,11 @@ def checked_kernels(
     mask: Tensor | None,
     jitter: float,
 ) -> Kernels:
-    """Check tensors and return them in single or double precision."""
+    """Check tensors; return them as given, (N, ...) or (B, N, ...), in one precision.
+
+    Double if the kernel or ``log_quality`` is, else single; ``jitter`` is a ridge
+    relative to the diagonal.  :func:`with_batch_axis` checks the shapes.
+    """
     is_low_rank = isinstance(kernel, LowRank)
     matrix: Any = kernel.features if isinstance(kernel, LowRank) else kernel
     _check_real("kernel", matrix, ", or LowRank")
@@ -142,7 +149,7 @@ def checked_kernels(
 
 
 def check_tensors(tensors: Mapping[str, Any], device: torch.device) -> None:
-    """Refuse values other than tensors on the device of the kernel, or None."""
+    """Refuse values, by name, other than None and tensors on the kernel's device."""
     for name, given in tensors.items():
         if given is None:
             continue
@@ -153,7 +160,7 @@ def check_tensors(tensors: Mapping[str, Any], device: torch.device) -> None:
 
 
 def with_batch_axis(given: Kernels, name: str) -> Kernels:
-    """Give every tensor a batch axis; one without is shared by all sets.
+    """Check shapes and give every tensor a batch axis; one without is for all sets.
 
     ``name`` is the name of the subsets in messages.
     """
@@ -198,6 +205,7 @@ def with_batch_axis(given: Kernels, name: str) -> Kernels:
 
 
 def _check_real(title: str, values: Any, others: str = "") -> None:
+    """Refuse values other than a real tensor; ``others`` extends the message."""
     if not isinstance(values, Tensor) or not values.is_floating_point():
         found = getattr(values, "dtype", type(values).__name__)
         raise ValueError(

@@ -66,7 +66,7 @@ def check_kernel(kernel: Kernel) -> None:
 
 
 def low_rank_form(kernel: Kernel, example: Example) -> Factors | int | None:
-    """Return the factors or the number of kinds of a similarity of low rank."""
+    """Return the low-rank factors of a similarity, or its number of kinds, or None."""
     n_items = len(example.ground_set)
     if type(kernel) is Kinds and is_low_rank(kernel.embedding_size, n_items):
         return kernel.embedding_size
@@ -93,6 +93,7 @@ def prepare_kernel(
     items, parts = _prepare_kinds(kernel, batch)
 
     def by_features(added: Tensor) -> Kernels:
+        """Return kernels by features; ``added`` is the learned shift of parameters."""
         # S = (1 - ε) φ φᵀ + ε I, and its diagonal is one: the ridge, with the jitter,
         # is (ε + jitter) / (1 - ε) times the diagonal of (1 - ε) φ φᵀ.
         weight, bias, epsilon = parts(added)
@@ -127,6 +128,7 @@ def _similarity(kernel: Kernel, batch: ExampleBatch) -> SimilarityOf:
 
 
 def _fixed_similarity(kernel: FixedKernel, batch: ExampleBatch) -> SimilarityOf:
+    """Compute a similarity without parameters once; refuse impossible items."""
     S = _fixed_matrix(kernel, batch)
     _check_finite(S[None], batch)
     own = S.diagonal(dim1=1, dim2=2)
@@ -140,7 +142,7 @@ def _fixed_similarity(kernel: FixedKernel, batch: ExampleBatch) -> SimilarityOf:
 def _weighted_similarity(
     matrices: Iterator[Tensor], n_matrices: int, batch: ExampleBatch
 ) -> SimilarityOf:
-    """Return the sum of fixed similarities with learned weights."""
+    """Return a function of weights (n_matrices,) to the sum of fixed similarities."""
     shape = (n_matrices, *batch.shape, batch.shape[1])
     S = torch.empty(shape, dtype=torch.float64, device=batch.device)
     for matrix, out in zip(matrices, S, strict=True):
@@ -182,6 +184,7 @@ def _base_matrices(kernel: WeightedSum, batch: ExampleBatch) -> Iterator[Tensor]
 def _call_for_each_set(
     function: Callable[[GroundSet], Any], batch: ExampleBatch
 ) -> list[Any]:
+    """Return the results of a function of a ground set, one for each set."""
     found = []
     for example in batch.examples:
         with name_position_in_errors(example.position):
@@ -204,7 +207,7 @@ def _fixed_matrix(kernel: FixedKernel, batch: ExampleBatch) -> Tensor:
 
 
 def _dense_features(batch: ExampleBatch, block: str | None) -> Tensor | None:
-    """Return features (B, N, p) if they are dense and equally wide."""
+    """Return features (B, N, p) if all are dense and equally wide, else None."""
     given = batch.block(block)
     is_plain = all(isinstance(features, np.ndarray) for features in given)
     if is_plain and len({features.shape[1] for features in given}) == 1:
@@ -218,7 +221,10 @@ def _dense_features(batch: ExampleBatch, block: str | None) -> Tensor | None:
 def _prepare_kinds(
     kernel: Kinds, batch: ExampleBatch
 ) -> tuple[Tensor, Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]]:
-    """Return the items' features, and a function to ``W``, ``b`` and ``ε``."""
+    """Return unit features (B, N, d) and a function to weights, bias and ``ε``.
+
+    Kinds have the probabilities ``softmax(W x + b)``; the function takes parameters.
+    """
     start = kernel.weights(np.zeros(kernel.domain.size))
     weight, bias = (_to_device(part, batch) for part in start)
     center = _to_device(kernel.center_, batch)
@@ -226,6 +232,7 @@ def _prepare_kinds(
     log_odds = log(kernel.epsilon / (1.0 - kernel.epsilon))
 
     def parts(added: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return ``W``, ``b``, ``ε`` from the learned shift of parameters, flat."""
         in_weight, in_bias, in_odds = added.tensor_split([weight.numel(), -1])
         epsilon = torch.sigmoid(log_odds + in_odds[0])
         return weight + in_weight.view_as(weight), bias + in_bias, epsilon
@@ -236,6 +243,7 @@ def _prepare_kinds(
 def _checked_features(
     batch: ExampleBatch, block: str | None, n_features: int
 ) -> Tensor:
+    """Return features (B, N, n_features) of a block; refuse other widths."""
     given = batch.block(block)
     for example, features in zip(batch.examples, given, strict=True):
         if features.shape[1] != n_features:
@@ -245,6 +253,7 @@ def _checked_features(
 
 
 def _to_device(array: FloatArray, batch: ExampleBatch) -> Tensor:
+    """Copy an array to the device of a batch."""
     return torch.from_numpy(np.array(array)).to(batch.device)
 
 
@@ -261,6 +270,7 @@ def _factored_kernel(
             raise impossible_item_error(example.position, impossible[0])
 
     def kernel(weights: Tensor) -> Kernels:
+        """Return features, columns times the roots of their factors' weights."""
         F = columns
         if learned:
             least = weights.detach().clamp(min=_SMALLEST_WEIGHT)
@@ -272,6 +282,7 @@ def _factored_kernel(
 
 
 def _mixture_similarity(kernel: Mixture, batch: ExampleBatch) -> SimilarityOf:
+    """Prepare the weighted sum of fixed and learned parts of a mixture."""
     parts = kernel._current_kernels()
     fixed = [parts[place] for place in kernel._fixed_places()]
     places = torch.from_numpy(kernel._fixed_places()).to(batch.device)
@@ -284,6 +295,7 @@ def _mixture_similarity(kernel: Mixture, batch: ExampleBatch) -> SimilarityOf:
     of_fixed = _weighted_similarity(matrices, len(fixed), batch) if fixed else None
 
     def similarity(parameters: Tensor) -> Tensor:
+        """Sum the parts (B, N, N); ``parameters`` are weights, then of each part."""
         weights, *own = parameters.split([len(parts), *sizes])
         terms = [] if of_fixed is None else [of_fixed(weights.index_select(0, places))]
         for (place, of), its in zip(learned.items(), own, strict=True):

@@ -128,10 +128,11 @@ class LargeMarginLoss(nn.Module):
         return value.sum() if self.reduction == "sum" else value.mean()
 
     def check(self) -> None:
-        """Wait for all losses so far, and refuse a set without one."""
+        """Wait for all losses so far, and raise for the first set that failed."""
         self._raise_received(wait=True)
 
     def _send_failures(self, failed: Tensor) -> None:
+        """Copy flags (B,) of this call from the GPU, to be raised once they arrive."""
         flags = torch.empty(failed.shape, dtype=failed.dtype, pin_memory=True)
         flags.copy_(failed, non_blocking=True)
         arrived = torch.cuda.Event()
@@ -139,6 +140,7 @@ class LargeMarginLoss(nn.Module):
         self._late.append((self._calls, flags, arrived))
 
     def _raise_received(self, *, wait: bool) -> None:
+        """Raise for failures that have arrived, or wait for all of them."""
         while self._late:
             call, flags, arrived = self._late[0]
             if wait:
@@ -159,7 +161,7 @@ class LargeMarginLoss(nn.Module):
 
 
 def _checked_costs(name: str, costs: Any) -> Any:
-    """Refuse negative and infinite costs, where that needs no waiting."""
+    """Return costs without gradient; refuse bad ones on a CPU, where none waits."""
     if not isinstance(costs, Tensor):
         return costs
     is_fine = torch.isfinite(costs) & (costs >= 0)

@@ -56,10 +56,11 @@ _LONGEST_ROW = {torch.float64: 1e12, torch.float32: 1e4}
 def loss(
     F: Tensor, log_quality: Tensor | None, targets: Targets, settings: LossSettings
 ) -> tuple[Tensor, Tensor]:
-    """Return losses (B,) of features (B, N, D), and the reasons of failures (B,)."""
+    """Return losses (B,) of features (B, N, D), and failures (B,), 0 for none."""
     members, jitter = targets.members, settings.jitter
 
     def evaluate(_: bool) -> Evaluation:
+        """Compute losses and failures (B,), save ``F``, and give the pull-back."""
         features = _without_padding(F, targets.mask)
         resolvent = DualResolvent(features, log_quality, targets.mask, jitter)
         F_y = _member_rows(features, members)
@@ -70,6 +71,7 @@ def loss(
         )
 
         def pull_back(by_set: Tensor, F: Tensor) -> tuple[Tensor, ...]:
+            """Return gradients in F, u and ε of the losses times ``by_set`` (B,)."""
             features = _without_padding(F, targets.mask)
             scale = by_set.masked_fill(~active, 0.0)[:, None]
             own = target.inverse.diagonal(dim1=-2, dim2=-1)
@@ -91,15 +93,17 @@ def loss(
 def marginals(
     F: Tensor, log_quality: Tensor | None, mask: Tensor | None, jitter: float | Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Return ``K_ii`` (B, N), 0 at padding, and which sets are positive definite."""
+    """Return ``K_ii`` (B, N), 0 at padding, NaN if not definite; and definiteness."""
 
     def evaluate(_: bool) -> Evaluation:
+        """Compute ``K_ii``, NaN where not definite, and the pull-back."""
         features = _without_padding(F, mask)
         resolvent = DualResolvent(features, log_quality, mask, jitter)
         included, _ = resolvent.marginals(features)
         failed = ~resolvent.definite[:, None]
 
         def pull_back(W: Tensor, F: Tensor) -> tuple[Tensor, ...]:
+            """Return gradients in F and u of ``Σ_i W_i K_ii``; 0 where it failed."""
             scale = (~failed).to(F.dtype)
             W = W.masked_fill(failed, 0.0)
             return resolvent.gradients(_without_padding(F, mask), W, scale)[:2]
@@ -133,7 +137,7 @@ class DualResolvent:
         mask: Tensor | None,
         jitter: float | Tensor,
     ) -> None:
-        """Factor ``I + Γ``; no log-quality is all zeros."""
+        """Factor ``I + Γ`` of features (B, N, D); a log-quality of None is zeros."""
         squared = torch.linalg.vector_norm(F, dim=-1) ** 2
         u = torch.zeros_like(squared) if log_quality is None else log_quality
         if mask is not None:
@@ -160,7 +164,7 @@ class DualResolvent:
         self.leverage: Tensor | None = None
 
     def marginals(self, F: Tensor) -> tuple[Tensor, Tensor]:
-        """Return ``K_ii`` and ``1 - K_ii``, neither by cancellation."""
+        """Return ``K_ii`` and ``1 - K_ii`` (B, N), neither by cancellation."""
         if self.leverage is None:
             root = self.root.to(F.dtype)
             h = torch.empty_like(self.share)
@@ -210,7 +214,7 @@ class DualResolvent:
     def _feature_gradient(
         self, F: Tensor, W: Tensor | None, of_log_det: float, by_row: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Return ``by_row ((of_log_det + kept W) F A - F A Δ A)``, and ``g``."""
+        """Return ``by_row ((of_log_det + kept W) F A - F A Δ A)``, and ``g`` (B, N)."""
         A = self.root @ self.root.mT
         in_F = torch.empty(F.shape, dtype=F.dtype, device=F.device)
         g = torch.zeros_like(self.share)
@@ -232,7 +236,7 @@ class DualResolvent:
 
 
 def _chunks(F: Tensor) -> Iterator[tuple[slice, slice]]:
-    """Yield sets and rows: many whole sets, or part of the rows of one."""
+    """Yield slices of sets and rows: several whole sets, or some rows of one."""
     n_sets, n_items, n_columns = F.shape
     entries = _ENTRIES_CPU if F.device.type == "cpu" else _ENTRIES_GPU
     whole = max(n_items * n_columns, 1)

@@ -52,7 +52,7 @@ class Stack:
         self.quality = batch.features([rows - center]).flatten(0, 1).T.contiguous()
 
     def build_kernels(self, at: Mapping[str, Tensor]) -> Kernels:
-        """Return the kernels at the parts of a point, log-qualities included."""
+        """Return kernels at the parameters theta (d,), intercept and kernel."""
         u = at["theta"] @ self.quality + at["intercept"].sum()
         kernels, mask = self.kernel(at["kernel"]), self.batch.targets.mask
         return replace(kernels, log_quality=u.view(self.batch.shape), mask=mask)
@@ -92,11 +92,11 @@ class DeviceProblem(LearningProblem):
                 self._stacks.append(Stack(batch, similarity, coordinates.center))
 
     def send(self, flat: FloatArray) -> Tensor:
-        """Return a copy of a point on the device."""
+        """Return a copy of flat parameters on the device."""
         return torch.from_numpy(np.array(flat)).to(self.device)
 
     def value_and_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
-        """Return the objective and its gradient at a point of ``space``."""
+        """Return the penalized objective and its gradient at flat parameters."""
         at = self.send(flat).requires_grad_()
         parts = self.space.unpack(at)
         head = torch.zeros(2, dtype=torch.float64, device=self.device)
@@ -128,7 +128,7 @@ class DeviceProblem(LearningProblem):
         return float(sum(score.sum() for score, _ in found)) / self.n_sets
 
     def _infeasible_error(self, failures: Sequence[Tensor]) -> InfeasibleError:
-        """Return the error for the first ground set that failed."""
+        """Return the error of the first failed ground set, by flags of each stack."""
         found = [
             (stack.batch.examples[number].position, int(failed[number]))
             for stack, failed in zip(self._stacks, failures, strict=True)

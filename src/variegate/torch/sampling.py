@@ -158,7 +158,7 @@ def draw(
 def _keep_sampler(
     kept: Tensor, k: int | None, generator: Generator | None
 ) -> Callable[[int], Tensor]:
-    """Return a function that draws which vectors a number of samples keep."""
+    """Return a function of a number n to vectors that samples keep, (B, n, M)."""
     if k is None:
         n_sets, n_vectors = kept.shape
         return lambda n_samples: (
@@ -173,7 +173,7 @@ def _keep_sampler(
 
 
 def _concat_padded(parts: list[Tensor], dim: int) -> Tensor:
-    """Put parts together, filled up to the largest size with -1."""
+    """Concatenate parts (B, n, k) along ``dim``, filled with -1 to the largest k."""
     largest = max(part.shape[2] for part in parts)
     parts = [pad(part, (0, largest - part.shape[2]), value=-1) for part in parts]
     return torch.cat(parts, dim=dim)
@@ -233,7 +233,7 @@ def _ascending(items: Tensor, n_items: int) -> Tensor:
 
 
 def _decide_items(K: Tensor, n_samples: int, generator: Generator | None) -> Tensor:
-    """Decide about one item of all samples after another."""
+    """Return samples (B, n_samples, N), boolean, by marginal kernels, item by item."""
     n_sets, n_items, _ = K.shape
     total = n_sets * n_samples
     own = torch.arange(n_sets, device=K.device).repeat_interleave(n_samples)
@@ -268,6 +268,7 @@ class _Samples:
     items: Tensor  # (T, k + 1): item numbers, -1 after the last
 
     def of(self, which: Tensor) -> _Samples:
+        """Return the samples at some places, or under a mask."""
         return _Samples(*(values[which] for values in vars(self).values()))
 
 
@@ -348,7 +349,7 @@ def _add_proposed_items(
     n_directions: int,
     generator: Generator | None,
 ) -> None:
-    """Add the first proposal that is accepted to every sample, if any is."""
+    """Add the first accepted proposal to every sample; ``n_directions`` of basis."""
     n_samples = len(samples.sizes)
     shape = (2, n_samples, n_proposals)
     proposed, uniform = vectors.new_empty(shape).uniform_(generator=generator)

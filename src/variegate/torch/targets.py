@@ -86,7 +86,7 @@ class Targets:
 
     @cached_property
     def _resolved_subsets(self) -> tuple[Tensor | None, Tensor, Tensor]:
-        """Item numbers, if they were given, with -1 for all that are not in range."""
+        """Item numbers or None, -1 out of range; the indicator; :attr:`is_invalid`."""
         numbers = None
         if self.subsets.dtype == torch.bool:
             indicator = self.subsets
@@ -110,11 +110,12 @@ class Targets:
 
     @property
     def present(self) -> Tensor:
-        """Which entries of ``members`` are not padding."""
+        """Whether each entry of ``members`` (B, k) is an item, not padding."""
         return self._places[1]
 
     @cached_property
     def _places(self) -> tuple[Tensor, Tensor]:
+        """The tensors :attr:`members` and :attr:`present`, (B, k) each."""
         numbers, indicator, _ = self._resolved_subsets
         if numbers is not None:
             return numbers.clamp(min=0), numbers >= 0
@@ -144,7 +145,7 @@ class Targets:
 
     @property
     def signs(self) -> Tensor:
-        """``W``: costs of errors, negative for wanted items."""
+        """Costs of errors (B, N), negative for wanted items, 0 at padding."""
         return torch.where(self.indicator, -self.error_cost, self.error_cost)
 
 
@@ -159,9 +160,10 @@ def indicator_of(numbers: Tensor, n_items: int) -> Tensor:
 def raise_if_failed(
     failed: Tensor, check: bool | None = True, prefix: str = ""
 ) -> None:
-    """Raise an error that names the first set that failed, if one did.
+    """Raise an error that names the first set that failed (B,), if one did.
 
-    ``check`` tells whether to look, by default where nothing waits.
+    ``check`` is whether to look; None looks on a CPU only, where nothing waits.
+    ``prefix`` begins the message.
     """
     if not (failed.device.type == "cpu" if check is None else check):
         return
@@ -180,11 +182,11 @@ def evaluate_loss(
     targets: Targets,
     settings: LossSettings,
 ) -> tuple[Tensor, Tensor | None, Tensor, Tensor]:
-    """Return losses, ``W``, which sets have a gradient, and reasons of failures.
+    """Return losses (B,), ``W``, active sets, and reasons of failures (B,), 0 for none.
 
-    ``W`` (B, N) are the weights of ``K_ii`` in the gradient, None without a margin.  It
-    alone needs ``K_ii`` and ``1 - K_ii``, by ``marginals``.  A loss that is not finite
-    for another reason, as log-qualities that are not, counts as failed.
+    Active sets (B,) have a gradient, with the weights ``W`` (B, N) of ``K_ii``, None if
+    ``λ = 0``: only the margin needs ``marginals``, ``K_ii`` and ``1 - K_ii``.  A loss
+    that is not finite for another reason, as log-qualities, counts as failed.
     """
     value, W = resolvent.log_det - target.log_det, None
     if log_quality is not None:
@@ -236,10 +238,13 @@ def apply_closed_form(
 
 
 class _ClosedForm(torch.autograd.Function):
+    """An evaluation whose gradients are the result of its own pull-back."""
+
     @staticmethod
     def forward(
         ctx: Any, evaluate: Callable[[bool], Evaluation], *inputs: Tensor
     ) -> tuple[Tensor, Tensor]:
+        """Evaluate; save tensors and pull-back if an input needs a gradient."""
         with full_precision(inputs[0]):
             value, flags, saved, pull_back = evaluate(any(ctx.needs_input_grad))
         if any(ctx.needs_input_grad):
@@ -250,6 +255,7 @@ class _ClosedForm(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, slope: Tensor, _: Any) -> tuple[Tensor | None, ...]:
+        """Return gradients in the inputs from ``slope``, that in the value."""
         if torch.is_grad_enabled():
             # It would count as a constant there, and second derivatives be wrong.
             raise RuntimeError(
