@@ -117,7 +117,7 @@ def select(
 
 
 def _choose_rows(choose: Callable[..., Any], cluster: Cluster) -> Any:
-    """Choose here or on a cluster, and show the progress."""
+    """Call ``choose`` with a progress and, on a cluster, an engine; return the rows."""
     resume = "run it again, and it does only what is missing" if cluster else None
     with cluster.engine_and_progress(resume) as (engine, progress):
         if not cluster:
@@ -127,7 +127,7 @@ def _choose_rows(choose: Callable[..., Any], cluster: Cluster) -> Any:
 
 
 def _print_choices(found: Any, is_folder: bool, out: Path, as_json: bool) -> None:
-    """Print the numbers of chosen rows, and notes on them."""
+    """Print notes and counts of ``found``, a FolderSelection or else Choices."""
     numbers = _folder_numbers(found) if is_folder else _choice_numbers(found, out)
     note_unreadable(numbers.get("unreadable", ()))
     for name, number in found.unknown_levels.items():
@@ -143,7 +143,10 @@ def _print_choices(found: Any, is_folder: bool, out: Path, as_json: bool) -> Non
 def _method_selector(
     method: str, roles: Mapping[str, Any], given: dict[str, Any]
 ) -> Callable[..., Any]:
-    """Return the function that chooses by a method; set its seed in ``given``."""
+    """Return ``select_untrained`` for a method and ``roles`` of columns.
+
+    Of the options ``given``, omega is removed, and seed is 0 where it is None.
+    """
     from variegate.tables.columns import Columns
     from variegate.tables.selecting import select_untrained
 
@@ -156,7 +159,11 @@ def _method_selector(
 def _model_selector(
     path: Path, model: Any, roles: Mapping[str, Any], given: dict[str, Any]
 ) -> Callable[..., Any]:
-    """Return the function that chooses by a model; take its settings from ``given``."""
+    """Return ``select`` of the loaded ``model``, with group and cost from ``roles``.
+
+    Remove diversity, memory, n_jobs and seed from the options ``given``: the last three
+    are set in the selector.  ``path`` of the model is for messages.
+    """
     written = options.given_options()
     known = ("similarity", "categorical", "relevance")
     unused = [written[role] for role in known if role in written]
@@ -175,7 +182,7 @@ def _model_selector(
 
 
 def _choice_numbers(choices: Choices, out: Path) -> dict[str, Any]:
-    """Return the numbers of a choice from a table, for JSON."""
+    """Return counts of chosen rows and groups, and endings of searches, for JSON."""
     endings = zip(choices.groups, choices.endings, strict=False)
     return {
         "rows": len(choices.rank),
@@ -189,7 +196,7 @@ def _choice_numbers(choices: Choices, out: Path) -> dict[str, Any]:
 
 
 def _folder_numbers(found: FolderSelection) -> dict[str, Any]:
-    """Return the numbers of a choice from the files of a folder, for JSON."""
+    """Return counts of rows, groups and files of a folder, for JSON."""
     return {
         "rows": found.n_rows,
         "groups": found.n_groups,
@@ -206,6 +213,6 @@ def _folder_numbers(found: FolderSelection) -> dict[str, Any]:
 def _summary_text(
     rows: int, groups: int, empty_groups: int, chosen: int, **others: Any
 ) -> str:
-    """Return the numbers of a choice in a line."""
+    """Return a line with counts of rows, groups and chosen rows."""
     none = f", none from {empty_groups:,} of them" if empty_groups else ""
     return f"{chosen:,} of {rows:,} rows chosen from {count(groups, 'group')}{none}"

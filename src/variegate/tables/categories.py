@@ -37,7 +37,7 @@ class Levels(NamedTuple):
 
 
 def count_levels(cells: Cells, is_wanted: BoolArray) -> tuple[Counter[str], BoolArray]:
-    """Return how many wanted rows have each level, and which rows have none."""
+    """Return how many wanted rows have each level, and which of all rows are empty."""
     values, places = cells.categories()
     empty = np.ones(len(cells.column), dtype=bool)
     empty[places] = False
@@ -61,7 +61,10 @@ def too_many_levels_error(name: str, levels: Collection[str]) -> TableError | No
 
 
 def arrange_levels(counts: Counter[str], n_rows: int, pools: bool) -> Levels:
-    """Sort levels by name; where rare ones are pooled, several share one feature."""
+    """Return sorted levels, given their rows; with ``pools`` rare ones share a feature.
+
+    ``n_rows`` are the training rows, of which rare levels have a small share.
+    """
     least = min(_RARE_ROWS, _RARE_SHARE * n_rows) if pools else 0
     rare = tuple(sorted(level for level, n in counts.items() if n < least))
     rare = rare if len(rare) > 1 else ()
@@ -72,7 +75,7 @@ def arrange_levels(counts: Counter[str], n_rows: int, pools: bool) -> Levels:
 
 
 def feature_names(column: str, names: Sequence[str], rare: Sequence[str]) -> list[str]:
-    """Return the names of the features of a column."""
+    """Return feature names of a column: one for each level, one for all rare ones."""
     found = [f"{column} = {level}" for level in names]
     return found + [f"{column} = one of {len(rare)} rare values"] * bool(rare)
 
@@ -80,7 +83,10 @@ def feature_names(column: str, names: Sequence[str], rare: Sequence[str]) -> lis
 def indicators(
     cells: Cells, names: Sequence[str], rare: Sequence[str]
 ) -> tuple[FloatArray, BoolArray]:
-    """Return indicators (n_rows, n_features), and which cells are empty."""
+    """Return indicators (n_rows, n_features), and which cells are empty (n_rows,).
+
+    Features are the levels ``names`` and, if there are ``rare`` ones, one for these.
+    """
     values, places = cells.categories()
     codes = _codes(values, names)
     found = np.zeros((len(cells.column), len(names) + bool(rare)))
@@ -94,7 +100,7 @@ def indicators(
 
 
 def has_unknown(cells: Cells, levels: Sequence[str]) -> BoolArray:
-    """Return which rows have a level that is not among these."""
+    """Return which rows have a value that is not among the levels, (n_rows,)."""
     values, places = cells.categories()
     found = np.zeros(len(cells.column), dtype=bool)
     found[places[_codes(values, levels) < 0]] = True

@@ -25,7 +25,7 @@ _FLAGS = {"0": 0.0, "1": 1.0, "false": 0.0, "true": 1.0, "0.0": 0.0, "1.0": 1.0}
 
 
 def null_where(empty: Any, text: Any) -> Any:
-    """Return text with nulls where a mask is true or null."""
+    """Return text with nulls where the mask ``empty`` is true or null; Arrow arrays."""
     # Up to pyarrow 23, a scalar null reads slices of text from the wrong place.
     return pc.if_else(empty, pa.nulls(len(text), text.type), text)
 
@@ -50,14 +50,14 @@ class Batch:
 
     @property
     def end(self) -> int:
-        """The number in the table of the row after the last of these."""
+        """The number of the row after the last of these, if they are consecutive."""
         return self.first + len(self)
 
     def __getitem__(self, name: str) -> Cells:
         return Cells(self.rows.column(name), name, self.row_name)
 
     def flags(self, label: str | None, labels: BoolArray | None) -> BoolArray | None:
-        """Return labels as booleans (n_rows,), given or from a column; None without."""
+        """Return labels (n_rows,) from those of all rows or a column; None without."""
         if labels is None:
             return None if label is None else self[label].flags()
         if self.numbers is not None:
@@ -67,7 +67,7 @@ class Batch:
         return labels[self.first : self.end]
 
     def row_name(self, place: int) -> str:
-        """Return the name of a row in messages, counted from 1."""
+        """Return "3", or "3 of FILE", for the row at place 2, for messages."""
         for part in self.parts:
             if place < len(part):
                 return part.row_name(place)
@@ -77,7 +77,7 @@ class Batch:
 
     @classmethod
     def joined(cls, batches: Sequence[Batch]) -> Batch:
-        """Return batches as one, without dictionaries and extensions."""
+        """Join batches, one at least; several lose dictionaries and extensions."""
         if len(batches) == 1:
             return batches[0]
         first = batches[0]
@@ -128,7 +128,7 @@ class Cells:
             self.column = self.column.cast(pa.large_string())  # views lack functions
 
     def row(self, bad: Any) -> str:
-        """Return the name of the first bad row."""
+        """Return the name of the first row where the mask ``bad`` is true."""
         return self.row_name(int(np.argmax(bad)))
 
     def error(self, *problem: str | Setting) -> TableError:
@@ -136,11 +136,11 @@ class Cells:
         return TableError(f"column {self.name!r} ", *problem)
 
     def no_value_error(self, empty: BoolArray) -> TableError:
-        """Return the error that names the first empty cell of a column."""
+        """Return the error that names the first cell where the mask is true."""
         return no_value_error(self.name, self.row(empty), int(empty.sum()), len(empty))
 
     def numbers(self) -> FloatArray:
-        """Return numbers, NaN where a cell is empty."""
+        """Return numbers (n_rows,), NaN where a cell is empty; refuse others."""
         column = self.column
         if is_text(column.type):
             column = self._parse_numbers()
@@ -173,7 +173,7 @@ class Cells:
             raise
 
     def flags(self) -> BoolArray:
-        """Return which rows are labelled 1; all labels must be 0 or 1."""
+        """Return which rows are labelled 1, (n_rows,); all labels must be 0 or 1."""
         column = self.column
         if pa.types.is_boolean(column.type) and column.null_count == 0:
             return np.asarray(column.to_numpy(zero_copy_only=False), dtype=bool)
@@ -216,7 +216,7 @@ class Cells:
         return values.filter(is_named), places[is_named.to_numpy(zero_copy_only=False)]
 
     def _texts(self) -> Any:
-        """Return the values as text, null where a cell is empty."""
+        """Return the values as Arrow text, null where a cell is empty or NaN."""
         kind = self.column.type
         if pa.types.is_nested(kind):
             raise self.error(f"holds {kind} values, which are not names of kinds")
@@ -254,7 +254,7 @@ class Cells:
         return found
 
     def keys(self) -> Any:
-        """Return values that identify groups or items; none may be empty."""
+        """Return the column, as values that name groups or items; none may be empty."""
         kind = self.column.type
         if pa.types.is_nested(kind):
             raise self.error(f"holds {kind} values, no names")
@@ -269,7 +269,7 @@ class Cells:
         return self.column
 
     def vectors(self, size: int | None = None) -> FloatArray:
-        """Return vectors as rows, all of one size: where it is None, the first's."""
+        """Return vectors (n_rows, size); where size is None, that of the first."""
         column = self.column
         if is_text(column.type):
             vectors = self.parse_texts(
@@ -307,7 +307,10 @@ class Cells:
     def parse_texts(
         self, parse: Callable[[str], Any], *problem: str | Setting
     ) -> list[Any]:
-        """Parse text cells with ``parse``, None where empty; name a cell that fails."""
+        """Return ``parse(text)`` of each cell, None where empty.
+
+        A cell that fails is an error: it is ``problem``, such as "not a date".
+        """
         found: list[Any] = []
         for place, cell in enumerate(self.column.to_pylist()):
             text = (cell or "").strip()
@@ -325,7 +328,7 @@ class Cells:
 
 
 def _list_of(text: str) -> list[Any]:
-    """Return a list in JSON, or the text itself as something that is not a list."""
+    """Parse a JSON list; return ``[[text]]``, which callers refuse, for other text."""
     try:
         entries = json.loads(text)
     except (ValueError, RecursionError):
@@ -342,7 +345,7 @@ def _parse_vector(text: str) -> list[float]:
 
 
 def _not_numeric_message(kind: pa.DataType) -> str:
-    """Return a message that names the remedy for a column without numbers."""
+    """Return the problem and remedy of a column of a type without numbers."""
     if is_vector(kind):
         return "holds vectors, where one number is needed"
     if not pa.types.is_temporal(kind):
@@ -354,7 +357,7 @@ def _not_numeric_message(kind: pa.DataType) -> str:
 
 
 def holds_vectors(column: Any) -> bool:
-    """Return whether the first text that is not empty is a vector."""
+    """Return whether the first text that is not empty begins like a vector."""
     if not is_text(column.type):
         return False
     cells = (cell for cell in column.to_pylist() if cell and cell.strip())
@@ -371,7 +374,7 @@ def is_date(text: str) -> bool:
 
 
 def as_labels(y: Any) -> BoolArray | None:
-    """Return labels that are given beside a table, if any are."""
+    """Return labels ``y`` of all rows as booleans (n_rows,); None for None."""
     if y is None:
         return None
     values: IntArray = np.asarray(y)
@@ -385,7 +388,7 @@ def as_labels(y: Any) -> BoolArray | None:
 
 
 def abbreviate_value(value: Any, longest: int = _LONGEST) -> str:
-    """Return a value in one line that is not too long."""
+    """Return a value as text in one line of at most ``longest`` characters."""
     if isinstance(value, float):
         return f"{value:.4g}"
     text = "" if value is None else " ".join(str(value).split())

@@ -124,10 +124,10 @@ class Columns:
         return type(self).of(**vars(self) | given)
 
     def resolve(self, schema: pa.Schema, *, needs_quality: bool = True) -> Self:
-        """Return the columns with patterns expanded, all of them in ``schema``.
+        """Return the columns with ``*`` expanded; refuse names that ``schema`` lacks.
 
-        Quality columns that are needed and not named are all numeric columns without
-        another role.
+        With ``needs_quality``, categorical columns without another role are quality,
+        too, and if none is named, all numeric columns without another role.
         """
         names, taken = schema.names, self.excluded_from_features()
         for name in (*taken, self.relevance, self.subtopics, *self.per):
@@ -156,7 +156,7 @@ class Columns:
     def _default_quality(
         self, schema: pa.Schema, spelt: Mapping[str, Any]
     ) -> tuple[str, ...]:
-        """Return the numeric columns without another role."""
+        """Return the numeric columns without a role, ``spelt`` by lists of roles."""
         others = {*self.excluded_from_features(), *spelt["similarity"]}
         others |= {*spelt["categorical"], *chain.from_iterable(self.vectors.values())}
         free = [field for field in schema if field.name not in others]
@@ -170,7 +170,7 @@ class Columns:
         return tuple(field.name for field in free if is_number(field.type))
 
     def check_parts(self) -> None:
-        """Refuse a column with two roles that exclude each other."""
+        """Refuse a column in two of the roles group, label, item, cost, relevance."""
         pairs = [("group", "label"), ("group", "item"), ("label", "item")]
         pairs += [("label", "cost"), ("label", "relevance")]
         for one, other in pairs:
@@ -179,7 +179,7 @@ class Columns:
                 raise TableError(f"column {name!r} cannot be both {one} and {other}")
 
     def excluded_from_features(self) -> list[str]:
-        """Return the columns that can be neither quality nor similarity."""
+        """Return the group, label, item and cost columns, which cannot be features."""
         # The relevance may be a quality, too.
         parts = (self.group, self.label, self.item, self.cost)
         return [name for name in parts if name is not None]
@@ -245,13 +245,13 @@ def _list_columns(names: Sequence[str], most: int = 30) -> str:
 
 
 def suggest_name(name: str, names: Iterable[str]) -> str:
-    """Return a suggestion of a similar name, or nothing."""
+    """Return " (did you mean ...?)" with a similar name, or an empty string."""
     found = closest_name(name, names)
     return "" if found is None else f" (did you mean {found!r}?)"
 
 
 def closest_name(name: str, names: Iterable[str]) -> str | None:
-    """Return the most similar name, if one is similar enough."""
+    """Return the most similar of ``names``, or None if all are too unlike."""
     known = {known.casefold(): known for known in names}
     found = difflib.get_close_matches(name.casefold(), known, n=1, cutoff=0.6)
     return known[found[0]] if found else None
@@ -260,7 +260,11 @@ def closest_name(name: str, names: Iterable[str]) -> str | None:
 def match_columns(
     patterns: Sequence[str], names: Sequence[str], part: str, taken: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """Return the columns that names and patterns stand for, each once."""
+    """Return the columns that ``patterns``, names or with ``*``, stand for, each once.
+
+    ``names`` are all columns, ``part`` is a role such as "quality" for messages.
+    Columns ``taken`` by other roles are not matched, and refused if named.
+    """
     found: list[str] = []
     for pattern in patterns:
         if pattern in names:

@@ -46,7 +46,7 @@ _DAY = timedelta(days=1)
 
 
 def parse_days(cells: Cells) -> FloatArray:
-    """Return the days from 1970 to each of the dates, NaN where a cell is empty."""
+    """Return days from 1970 to each date (n_rows,), NaN where a cell is empty."""
     column, kind = cells.column, cells.column.type
     if is_text(kind):
         days = cells.parse_texts(
@@ -134,14 +134,14 @@ class Derivation:
         return list(dict.fromkeys(read))
 
     def of(self, batch: Batch, names: Sequence[str]) -> Batch:
-        """Return some columns of a batch that has their sources."""
+        """Return the columns ``names``, made from a batch of their source columns."""
         if not self._sources.keys() & set(names):
             return batch
         arrays = [self._column_array(name, batch) for name in names]
         return replace(batch, rows=pa.RecordBatch.from_arrays(arrays, list(names)))
 
     def _column_array(self, name: str, batch: Batch) -> Any:
-        """Compute an age or a vector column; return other columns as they are."""
+        """Return a column as an Arrow array, computed if it is an age or a vector."""
         if name in self._ages:
             source, last = self._ages[name]
             return pa.array(last - parse_days(batch[source]), from_pandas=True)
@@ -155,7 +155,7 @@ class Derivation:
 
 
 def _vector_type(parts: Sequence[str], schema: pa.Schema) -> pa.DataType:
-    """Return a list type, of single precision if all ``parts`` are."""
+    """Return the type of vectors of columns ``parts``, single precision if all are."""
     kinds = {schema.field(part).type for part in parts}
     number = pa.float32() if kinds == {pa.float32()} else pa.float64()
     return pa.list_(number, len(parts))
@@ -166,7 +166,8 @@ def derive(
 ) -> Columns:
     """Return the columns with the vectors and ages that their names ask for.
 
-    ``newest`` returns the newest date of a column.  Those of a model stay as they are.
+    ``newest`` returns the newest date of a column as ISO text.  Vectors and dates that
+    ``columns`` already has, as of a model, stay as they are.
     """
     vectors = {name: list(parts) for name, parts in columns.vectors.items()}
     ages = dict(columns.ages)
@@ -197,7 +198,10 @@ def derive(
 def _resolve_vector(
     entry: str, part: str, columns: Columns, names: Sequence[str]
 ) -> tuple[str, tuple[str, ...]]:
-    """Parse ``name=pattern``; return the name and the columns of the vector."""
+    """Parse an entry ``name=pattern``; return the name and the columns of the vector.
+
+    ``part`` is its role, for messages, and ``names`` are the columns of the table.
+    """
     name, _, pattern = entry.partition("=")
     name, pattern = name.strip(), pattern.strip()
     if not name or not pattern:

@@ -39,7 +39,7 @@ UNREADABLE = (TableFileError, UnreadablePartitionError)
 
 
 def refuse_other_separator(path: Path, header: str) -> None:
-    """Refuse a file of CSV whose only column looks like several."""
+    """Refuse a CSV file of one column whose header holds another separator."""
     for separator in ";\t|":
         if separator in header:
             name = "a tab" if separator == "\t" else repr(separator)

@@ -66,7 +66,7 @@ class Endings(NamedTuple):
 
     @classmethod
     def of(cls, endings: Sequence[dict[str, Any]]) -> Endings:
-        """Count the endings of groups."""
+        """Count endings, each with the keys "stop_reason", "gap" and "is_optimal"."""
         gaps = [ending["gap"] for ending in endings]
         return cls(
             dict(Counter(ending["stop_reason"] for ending in endings)),
@@ -75,7 +75,7 @@ class Endings(NamedTuple):
         )
 
     def __add__(self, other: Endings) -> Endings:  # type: ignore[override]
-        """Return the endings of both."""
+        """Return the endings over the groups of both."""
         gaps = self.largest_gap, other.largest_gap
         return Endings(
             dict(Counter(self.stop_reasons) + Counter(other.stop_reasons)),
@@ -134,13 +134,13 @@ class Evaluation:
 
     @property
     def wanted_size(self) -> float:
-        """The mean number of labelled rows a group."""
+        """The mean number of rows labelled 1 in a group."""
         counts = next(iter(self.counts.values()))
         return float(counts[:, COUNTS.index("wanted")].mean())
 
     @classmethod
     def joined(cls, parts: Sequence[Evaluation]) -> Evaluation:
-        """Return the evaluation of all groups from those of some groups each."""
+        """Join evaluations of the same choosers on different groups, in this order."""
         tables: dict[str, Any] = {
             table: {
                 name: np.concatenate([getattr(part, table)[name] for part in parts])
@@ -165,13 +165,13 @@ class Evaluation:
         )
 
     def differences(self, first: str, seed: int = 0) -> dict[str, dict[str, Interval]]:
-        """Return by how much ``first`` is above each of the others, in pairs."""
+        """Return mean differences of scores, ``first`` minus each other chooser."""
         own = self._rows(first)
         rows = {name: own - self._rows(name) for name in self.scores if name != first}
         return _mean_intervals(rows, seed)
 
     def _rows(self, name: str) -> FloatArray:
-        """Return the scores of a chooser, with those by subtopics if there are any."""
+        """Return the scores of a chooser (groups, 4), or (groups, 7) with subtopics."""
         parts = [self.scores[name], *(t[name] for t in (self.subtopics,) if t)]
         return np.hstack(parts)
 
@@ -189,7 +189,7 @@ class Evaluation:
         return _ratio_intervals(ratios, seed)
 
     def diversities(self, seed: int = 0) -> dict[str, dict[str, Interval]]:
-        """Return how unlike each other chosen rows are, and those that were wanted.
+        """Return how alike the rows of each chooser are, also the wanted rows.
 
         ``similarity`` is the mean over groups of the mean cosine of two rows, among
         groups with two or more; ``copies`` the share of all rows with a cosine above
@@ -214,7 +214,7 @@ class Evaluation:
 def _mean_intervals(
     rows: Mapping[str, FloatArray], seed: int
 ) -> dict[str, dict[str, Interval]]:
-    """Return the mean of every column of scores, with a bootstrap interval."""
+    """Return the mean without NaN, and its interval, of each column of ``rows``."""
     ratios = {
         name: {
             score: (np.nan_to_num(column), ~np.isnan(column))
@@ -230,7 +230,10 @@ def _mean_intervals(
 def _ratio_intervals(
     named: Mapping[str, Mapping[str, tuple[Any, Any]]], seed: int
 ) -> dict[str, dict[str, Interval]]:
-    """Return ratios of two sums over groups, with bootstrap intervals."""
+    """Return ratios of sums over groups, with bootstrap intervals; NaN for 0 / 0.
+
+    By names of choosers and scores, there are a numerator and a denominator (groups,).
+    """
     pairs = [pair for scores in named.values() for pair in scores.values()]
     if not pairs:
         return {}
@@ -248,7 +251,7 @@ def _ratio_intervals(
 
 
 def _bootstrap_interval(found: FloatArray) -> Interval:
-    """Return the first number with the central 95 % of the bootstrap samples."""
+    """Return the first number as mean, with the central 95 % of the others."""
     if np.isnan(found[0]):
         return Interval(*[float("nan")] * 3)
     # A sample may hold no row that counts.
@@ -333,7 +336,7 @@ def evaluate_choosers(
 def _split_by_chooser(
     names: Iterable[str], rows: Sequence[Any]
 ) -> dict[str, FloatArray]:
-    """Split an array (groups, choosers, columns) into one array per chooser."""
+    """Split rows (groups, choosers, columns) by chooser; empty without columns."""
     if not rows[0]:
         return {}
     table = np.array(rows, dtype=np.float64)
@@ -351,16 +354,15 @@ class DiversityJudge:
 
     @classmethod
     def of(cls, model: LargeMarginDPP) -> DiversityJudge:
-        """Return a judge by the kinds of a model, of a mixture the heaviest."""
+        """Return a judge by the kinds of a model: of several the heaviest, or none."""
         found = learned_parts(model, Kinds)
         return cls(max(found, key=lambda one: one.weight) if found else None)
 
     def __call__(self, group: Group, chosen: IntArray) -> tuple[float, int, float]:
-        """Return the similarity, near copies and kinds of some rows of a group.
+        """Return mean cosine, near copies and kinds of rows at positions ``chosen``.
 
-        The mean cosine of two of them, NaN where there are fewer than two; how many are
-        near copies of another; and how many kinds they are of, NaN where the model
-        knows no kinds.
+        The mean cosine of two rows is NaN for fewer than two; near copies of another
+        row are counted; the number of kinds is NaN where the model has none.
         """
         F = unit_rows(group.embeddings()[chosen])
         n_kinds = np.nan
@@ -374,7 +376,10 @@ class DiversityJudge:
 
 
 def _mean_cosine(F: FloatArray) -> float:
-    """Return the mean over pairs: ``Σ_{i≠j} f_i · f_j = |Σ f_i|² - Σ |f_i|²``."""
+    """Return the mean cosine of two unit rows of ``F`` (N, p); NaN for fewer than two.
+
+    ``Σ_{i≠j} f_i · f_j = |Σ f_i|² - Σ |f_i|²``.
+    """
     n = len(F)
     if n < 2:
         return float("nan")
@@ -383,7 +388,7 @@ def _mean_cosine(F: FloatArray) -> float:
 
 
 def _count_near_copies(F: FloatArray) -> int:
-    """Count rows with a cosine above ``NEAR_COPY`` to another of ``F`` (N, p)."""
+    """Count rows with a cosine above ``NEAR_COPY`` to another unit row of ``F``."""
     n_copies = 0
     for first in range(0, len(F), _CHUNK):
         S = F[first : first + _CHUNK] @ F.T

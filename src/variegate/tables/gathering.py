@@ -165,7 +165,9 @@ def gather(
 class GatherPlan:
     """Parameters of all steps; small, as it is sent with every call.
 
-    ``memory`` bounds the bytes of rows that are put in order at a time.
+    ``hidden`` is the folder of the work, with ``dealt`` for buckets and ``files`` for
+    the result.  ``n_bytes`` are those of all rows; ``memory`` bounds the bytes of rows
+    that are put in order at a time, about ``rows_a_bucket``.
     """
 
     hidden: Path
@@ -180,7 +182,7 @@ class GatherPlan:
 
     @classmethod
     def of(cls, table: FolderTable, out: Path, group: str, memory: int) -> GatherPlan:
-        """Look at the files, and refuse those that cannot be gathered."""
+        """Make the plan for a table; refuse a table that cannot be gathered."""
         check_column_exists(group, table.schema.names)
         # The type of the group column is checked without rows.
         Cells(pa.array([], table.schema.field(group).type), group).keys()
@@ -206,16 +208,16 @@ class GatherPlan:
         )
 
     def index_path(self, number: int) -> Path:
-        """Return the index of the rows that were dealt out from a file."""
+        """Return the path of the index of slices that were dealt out from a file."""
         return self.dealt / f"{number:05}.npz"
 
     def file_name(self, number: int) -> str:
-        """Return the name of a new file."""
+        """Return the name of a new file by its number: ``part-00000`` and a suffix."""
         return f"part-{number:05}{self.suffix}"
 
     @property
     def disk_full_message(self) -> str:
-        """The problem of a disk that is full."""
+        """The message for a disk that is full, with the bytes that are needed."""
         return (
             f"the disk of {self.hidden.parent} has no room: about "
             f"{self.n_bytes / 1e9:.1f} GB are needed for a while, besides the result"
@@ -290,14 +292,14 @@ def _check_output_folder(folder: Path, out: Path, replace: bool) -> None:
 
 
 def _count_rows(file: TableFile) -> int:
-    """Return the number of rows, read if the file does not say it."""
+    """Return the number of rows, counted by reading if the file does not say it."""
     first = file.schema.names[:1]
     known = file.n_rows
     return sum(b.num_rows for b in file.batches(first)) if known is None else known
 
 
 def _bytes_per_row(files: Sequence[TableFile]) -> float:
-    """Return how much memory a row takes, by the first rows of some files."""
+    """Return the mean bytes of a row in memory, by first batches of some files."""
     some = files[:: -(-len(files) // _LOOKED_INTO)]
     heads = [head for file in some if (head := next(file.batches(), None)) is not None]
     n_rows = sum(head.num_rows for head in heads)
@@ -316,7 +318,7 @@ def _run_gather_steps(
     engine: Engine,
     progress: Progress,
 ) -> list[tuple[int, int]]:
-    """Run the unfinished steps; return rows and groups of every file."""
+    """Run the unfinished steps; return numbers of rows and groups of each new file."""
     rows, reader = rows_of(table), RowReader(plan.schema, Columns(group=plan.group))
 
     def count() -> bytes:
@@ -326,7 +328,10 @@ def _run_gather_steps(
         return Counts.of(found, rows).to_bytes()
 
     def run(stage: str, function: Any, items: Sequence[tuple[int, Any]]) -> list[Any]:
-        """Return results, which follow the number of an item, or those of the store."""
+        """Return the results of ``function`` by item, from the store where finished.
+
+        Items begin with their number, and so do results, which are stored without it.
+        """
         keys = [f"{stage} {number}" for number, _ in items]
         missing = [k for k, key in enumerate(keys) if store.get(key) is None]
         todo, told = [items[k] for k in missing], partial(progress, stage)
@@ -355,7 +360,10 @@ def _run_gather_steps(
 def _deal_out_file(
     item: tuple[int, Deal], plan: GatherPlan, reader: RowReader, bounds: IntArray
 ) -> tuple[int]:
-    """Deal the rows of one file out to buckets; write the index of its slices."""
+    """Deal rows out to buckets, and write the index of slices; return the file number.
+
+    ``item`` is that number and the deal of the file.
+    """
     pieces = deal_out(item, reader, bounds, plan.dealt, plan.memory)
     content = arrays_to_bytes(path=pieces.path, slices=pieces.slices)
     write_atomic(plan.index_path(item[0]), content)
@@ -363,7 +371,11 @@ def _deal_out_file(
 
 
 def _write_file(item: tuple[int, Any], plan: GatherPlan) -> tuple[int, int, int]:
-    """Write buckets to a file; return its number and numbers of rows and groups."""
+    """Write buckets to a file; return its number and numbers of rows and groups.
+
+    ``item`` is the number, and: first and last bucket (exclusive), the groups that
+    buckets begin with, and the number of files that were dealt out.
+    """
     number, (first, end, bounds, n_dealt) = item
     pieces = []
     for k in range(n_dealt):

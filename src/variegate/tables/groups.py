@@ -56,14 +56,14 @@ class Groups:
         return len(self.survey)
 
     def threads(self, n_jobs: int | None) -> int | None:
-        """Return the threads of a function of groups; a worker has one."""
+        """Return ``n_jobs`` where this process reads groups, 1 for other workers."""
         return n_jobs if is_local(self.engine) else 1
 
     def __iter__(self) -> Iterator[Group]:
         return self.only(np.arange(len(self)))
 
     def only(self, numbers: IntArray) -> Iterator[Group]:
-        """Yield the groups with these numbers, in their order."""
+        """Yield the groups with these numbers, in increasing order."""
         for groups in self.map(list, numbers):
             yield from groups
 
@@ -73,7 +73,7 @@ class Groups:
         numbers: IntArray,
         progress: StageProgress = ignore,
     ) -> Iterator[R]:
-        """Yield a function of the groups with these numbers, partition by partition.
+        """Yield ``function(groups)`` for each partition that has some of these groups.
 
         ``progress`` counts groups, or partitions where other processes read them.
         """
@@ -85,22 +85,22 @@ class Groups:
     def sample(
         self, numbers: IntArray, seed: int, n_groups: int, n_rows: int
     ) -> IntArray:
-        """Draw at most ``n_groups`` that have ``n_rows`` together, and at least one."""
+        """Draw at most ``n_groups`` numbers with ``n_rows`` together, one at least."""
         drawn = np.random.default_rng(seed).permutation(numbers)[:n_groups]
         n_drawn = np.searchsorted(np.cumsum(self.survey.sizes[drawn]), n_rows, "right")
         return np.sort(drawn[: max(1, int(n_drawn))])
 
     def examples(self, numbers: IntArray) -> tuple[list[GroundSet], list[IntArray]]:
-        """Return the groups with these numbers as ground sets and subsets."""
+        """Return groups by number as ground sets, and rows labelled 1 as subsets."""
         some = list(self.only(numbers))
         return [group.ground_set for group in some], [group.wanted() for group in some]
 
     def read_texts(
         self, rows: IntArray, show: Sequence[str]
     ) -> dict[int, tuple[str, ...]]:
-        """Return cells of some sorted rows by the number of the row.
+        """Return short texts of the columns ``show`` by row number, of sorted rows.
 
-        Without columns to show, the number of a row stands for its cells.
+        Without columns to show, "row 1" stands for the cells of the first row.
         """
         if not show:
             return {int(row): (f"row {row + 1}",) for row in rows}
@@ -137,7 +137,7 @@ class Groups:
 
 @dataclass(frozen=True, eq=False)
 class GroupSource:
-    """Groups as examples, a :class:`variegate.partitions.Source`."""
+    """Groups as examples, a :class:`variegate.partitions.Source`; ``table`` a key."""
 
     partitions: tuple[GroupPartition, ...]
     groups: GroupReader
@@ -160,7 +160,7 @@ class GroupSource:
         return self.groups
 
     def read(self, partition: GroupPartition) -> list[Example]:
-        """Return the wanted groups of a partition."""
+        """Return the wanted groups of a partition as examples."""
         return self.groups.read(partition)
 
 
@@ -170,9 +170,10 @@ def _apply_to_partition(
     reader: GroupReader,
     told: Callable[[int], object] = ignore,
 ) -> R:
-    """Call a function on the wanted groups of a partition, and ``told`` after each."""
+    """Return ``function(groups)`` of a partition; call ``told(1)`` for each group."""
 
     def groups() -> Iterator[Group]:
+        """Yield the wanted groups, and report each after its use."""
         for group in reader.groups(partition):
             yield group
             told(1)
@@ -183,7 +184,10 @@ def _apply_to_partition(
 def _read_texts(
     item: tuple[Rows, int, IntArray], reader: RowReader, show: tuple[str, ...]
 ) -> dict[int, tuple[str, ...]]:
-    """Return the cells to show of some rows of one source, by row number."""
+    """Return the texts of columns ``show`` by row number in the table.
+
+    ``item`` is a source, the table number of its first row, and sorted row numbers.
+    """
     source, start, rows = item
     found: dict[int, tuple[str, ...]] = {}
     for batch in reader.batches([source], *show):

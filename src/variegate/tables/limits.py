@@ -35,7 +35,7 @@ class Limit:
     def of(
         cls, k: Any = None, budget: Any = None, at_most: Any = None, per: Any = None
     ) -> Self:
-        """Check parameters; ``at_most`` and ``per`` are one or several of each."""
+        """Return a checked limit; ``at_most`` and ``per`` may be several of each."""
         if k is not None and k != WANTED:
             check_count("k", k)
         if budget is not None:
@@ -70,15 +70,15 @@ class Limit:
         return ", ".join(words + [f"at most {most} per {name}" for most, name in pairs])
 
     def with_k(self, k: int | None) -> Self:
-        """Return the limit with a number of rows, if it has none."""
+        """Return the limit with ``k`` rows where it has no number of rows yet."""
         return self if self.k is not None else replace(self, k=k)
 
     def size(self, group: Group) -> int | None:
-        """Return the number of rows to choose from a group, if there is one."""
+        """Return the number of rows to choose from a group; None without ``k``."""
         return len(group.wanted()) if self.k == WANTED else self.k  # type: ignore[return-value]
 
     def constraint(self, group: Group, rows: Any = slice(None)) -> Constraint:
-        """Return the limit, without ``k``, on some rows of a group."""
+        """Return budget and ``at_most`` for rows of a group at some positions."""
         costs, per = None, [labels[rows] for labels in group.per if self.per]
         if self.budget is not None:
             if group.costs is None:
@@ -94,7 +94,7 @@ NO_LIMIT = Limit()
 
 
 def warn_of_few_rows(n_short: int, n_groups: int, limit: Limit) -> None:
-    """Warn if in some groups ``at_most`` allows fewer rows than ``k``."""
+    """Warn if ``at_most`` allows fewer than ``k`` rows in ``n_short`` groups."""
     if n_short:
         warnings.warn(
             f"fewer than {count(int(limit.k or 0), 'row')} could be chosen from "

@@ -53,13 +53,16 @@ class Output:
     out: str | Path | None = None
 
     def check(self, table: Table, *, has_probability: bool) -> None:
-        """Refuse columns and files that could not be written, before the work."""
+        """Refuse, before rows are chosen, columns and files that cannot be written."""
         schema = self._output_schema(table, has_probability)
         if self.out is not None:
             check_writable(self.out, schema)
 
     def of(self, X: Any, choices: Choices, progress: Progress = ignore) -> Any:
-        """Return the rows as a table of the type of X, or write them."""
+        """Return rows as a table of the type of X; with ``out``, write them instead.
+
+        The choices are returned where rows are written.
+        """
         if self.out is None:
             return self._select_in_frame(X, choices)
         self._write_rows(as_table(X), choices, self.out, progress)
@@ -88,9 +91,9 @@ class Output:
         return [name for name in names if name not in dropped]
 
     def _added_columns(self, choices: Choices, rows: Any) -> dict[str, AnyArray]:
-        """Return the values of the added columns in some rows.
+        """Return the values of the added columns in some rows, by their numbers.
 
-        Ranks are 0 in rows that are not selected, where nothing ranks.
+        The rank is 0 in rows that are not selected.
         """
         columns: dict[str, AnyArray] = {}
         if self.keep_all:
@@ -154,14 +157,14 @@ _REMEDY = "name another folder, or remove that one"
 
 
 def size_and_mtime(partition: Partition) -> list[int]:
-    """Return the size and the time of change of a file when it was listed."""
+    """Return the bytes and the time of change (ns) of a file when it was listed."""
     return [partition.n_bytes, partition.modified_ns]
 
 
 class Manifest:
     """Files that rows were chosen from, and files that were written to a folder.
 
-    ``run`` is a hash of the model and all settings of choosing, as plain values.  A
+    ``run`` has all settings of choosing and a hash of the model, as plain values.  A
     folder that holds something else, or rows that were chosen by another model or with
     other settings, is refused.
     """
@@ -195,7 +198,7 @@ class Manifest:
             self._store.close()
 
     def _read_entries(self) -> None:
-        """Read the entries of the store into the attributes."""
+        """Set inputs, unreadable and files from the store."""
         store = self._open_store()
         stored = {key: json.loads(store.get(key) or "{}") for key in store.keys()}  # noqa: SIM118
         inputs = stored.pop(_INPUTS, {})
@@ -230,7 +233,7 @@ class Manifest:
         return self._store
 
     def refuse_changes(self, partitions: Sequence[Partition]) -> None:
-        """Refuse input files that are gone or changed."""
+        """Refuse input files that are gone or changed, among all ``partitions`` now."""
         listed = {Path(p.path).name: p for p in partitions}
         for name, known in self.inputs.items():
             if name not in listed:
@@ -245,7 +248,7 @@ class Manifest:
                 )
 
     def is_complete(self, files: Sequence[Partition], skip_unreadable: bool) -> bool:
-        """Return whether the rows of all of these files are written."""
+        """Return whether rows of all readable files are written; False without any."""
         if self.unreadable and not skip_unreadable:
             return False
         names = {Path(one.path).name for one in files} - set(self.unreadable)
@@ -277,5 +280,5 @@ class Manifest:
         self._put_entry(name, entry)
 
     def _put_entry(self, key: str, value: Mapping[str, Any]) -> None:
-        """Store a value as JSON."""
+        """Write a value to the store as JSON."""
         self._open_store().put(key, json.dumps(value, default=as_plain_value).encode())

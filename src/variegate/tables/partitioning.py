@@ -39,7 +39,7 @@ _NAMED = 5
 
 
 def hash_of(name: Any) -> int:
-    """Return 64 bits of a value of the group column, the same in all processes."""
+    """Return a 64-bit hash of a group name, the same in all processes."""
     if isinstance(name, float):
         name += 0.0  # minus zero equals zero
     digest = blake2b(repr(name).encode(), digest_size=8).digest()
@@ -47,9 +47,10 @@ def hash_of(name: Any) -> int:
 
 
 class Scanned(NamedTuple):
-    """Counts of some rows: the hash, size and choices of every group, in their order.
+    """Counts of a file and of its groups, these in the order of their first rows.
 
-    ``is_in_order`` where the rows of every group stand one after another.
+    By group: the hash of its name, its rows, and its rows labelled 1 (None without
+    labels).  ``is_in_order`` where the rows of every group stand one after another.
     """
 
     n_rows: int
@@ -67,9 +68,10 @@ def scan_groups(
     also: Sequence[str] = (),
     told: Callable[[int], object] = ignore,
 ) -> Scanned | Exception:
-    """Count the groups of some rows, or return why they cannot be read.
+    """Count the groups of some rows, or return the error of an unreadable file.
 
-    Columns are read ``also`` to find damage; ``told`` is called with numbers of rows.
+    ``labels`` of all rows stand in place of a column.  Columns are read ``also`` to
+    find damage; ``told`` is called with the number of rows of each batch.
     """
     group, index = reader.columns.group, GroupIndex()
     label = reader.columns.label if labels is None else None
@@ -114,7 +116,7 @@ def scan_groups(
 
 
 def _add_counts(counts: IntArray, numbers: IntArray, n_groups: int) -> IntArray:
-    """Add numbers to counts by group, of which there may be more now."""
+    """Return ``counts`` by group plus one for each row, given the groups of rows."""
     total = np.bincount(numbers, minlength=n_groups)
     total[: len(counts)] += counts
     return total
@@ -122,13 +124,17 @@ def _add_counts(counts: IntArray, numbers: IntArray, n_groups: int) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Counts of all rows of a table: by file, and by group of each file."""
+    """Counts of all rows of a table: by file, and by group of each file.
 
-    #: Places of the files that can be read.
+    A group that lies in several files has an entry for each of them.
+    """
+
+    #: Places of the readable files among all; the next three are by readable file.
     readable: IntArray
     n_rows: IntArray
     n_groups: IntArray
     is_in_order: BoolArray
+    #: By group of each file, file after file: hashes of names, rows, rows labelled 1.
     hashes: npt.NDArray[np.uint64]
     file_sizes: IntArray
     file_chosen: IntArray | None = None
@@ -140,9 +146,10 @@ class Counts:
         rows: Sequence[Rows],
         skip_unreadable: bool | None = None,
     ) -> Counts:
-        """Join the counts of files, or raise their problems.
+        """Join the counts of files, one for each of ``rows``, or raise their problems.
 
-        ``skip_unreadable`` is None where files cannot be left out.
+        Unreadable files are left out if ``skip_unreadable``; with False, the error
+        names this setting, with None it does not.
         """
         found = [one for one in scanned if isinstance(one, Scanned)]
         unread = {
@@ -169,19 +176,22 @@ class Counts:
         )
 
     def to_bytes(self) -> bytes:
-        """Return the counts, for a run store."""
+        """Return the counts as bytes for a run store."""
         names = [one.name for one in fields(self)]
         found = {name: getattr(self, name) for name in names}
         return arrays_to_bytes(**{n: v for n, v in found.items() if v is not None})
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Counts:
-        """Return the counts of :meth:`to_bytes`."""
+        """Return the counts that :meth:`to_bytes` wrote."""
         return cls(**arrays_from_bytes(content))
 
     @cached_property
     def numbers(self) -> IntArray:
-        """The number in the table of each group of each file, by its first rows."""
+        """The group number in the table of each entry of ``hashes``.
+
+        Groups are numbered from 0 in the order of their first rows in all files.
+        """
         _, firsts, found = np.unique(
             self.hashes, return_index=True, return_inverse=True
         )
@@ -189,23 +199,24 @@ class Counts:
 
     @cached_property
     def sizes(self) -> IntArray:
-        """The rows of every group."""
+        """The rows of every group in all files, by its number."""
         return self._sum_over_files(self.file_sizes)
 
     @property
     def n_chosen(self) -> IntArray | None:
-        """The rows of every group that are labelled 1; None without labels."""
+        """The rows labelled 1 of every group, by its number; None without labels."""
         known = self.file_chosen
         return None if known is None else self._sum_over_files(known)
 
     def _sum_over_files(self, counts: IntArray) -> IntArray:
+        """Sum counts by group of each file to counts by number of the group."""
         sums = np.zeros(int(self.numbers.max(initial=-1)) + 1, dtype=np.int64)
         np.add.at(sums, self.numbers, counts)
         return sums
 
     @property
     def first_groups(self) -> IntArray:
-        """The place of the first group of each file, and the number of all places."""
+        """Where the entries of each file begin in ``hashes``, and at last their end."""
         return np.append(0, np.cumsum(self.n_groups))
 
     @property
@@ -214,14 +225,14 @@ class Counts:
         return bool(self.is_in_order.all() and (np.diff(self.numbers) >= 0).all())
 
     def deals(self, rows: Sequence[Rows]) -> list[Deal]:
-        """Return the rows of every file, and the numbers of its groups."""
+        """Return for every file its rows, first row and group numbers in the table."""
         numbers = np.split(self.numbers, self.first_groups[1:-1])
         first_rows = (np.cumsum(self.n_rows) - self.n_rows).tolist()
         return list(map(Deal, rows, first_rows, numbers))
 
 
 def _join_read_errors(unread: Mapping[str, Exception], is_any: bool) -> Exception:
-    """Return one error that names the first unreadable files."""
+    """Return an error on files by path; ``is_any`` adds the setting to skip them."""
     (_, first), *rest = unread.items()
     problem: list[str | Setting] = [str(first)]
     if rest:
@@ -241,7 +252,7 @@ def _join_read_errors(unread: Mapping[str, Exception], is_any: bool) -> Exceptio
 
 @dataclass(frozen=True)
 class GroupPartition:
-    """Consecutive groups of a table, numbers of the first, and where their rows are."""
+    """Consecutive groups of a table: their rows, counts, and first numbers in it."""
 
     rows: tuple[Rows, ...]
     n_rows: int
@@ -255,7 +266,7 @@ class GroupPartition:
 
     @property
     def path(self) -> str:
-        """The first file, or the name of the table."""
+        """The path of its first file, or the name of a table, for messages."""
         return self.rows[0].path
 
     def check_unchanged(self) -> None:
@@ -264,7 +275,7 @@ class GroupPartition:
             rows.check_unchanged()
 
     def check_groups(self, index: GroupIndex) -> None:
-        """Refuse rows whose groups are not those that were counted."""
+        """Refuse rows in which another number of groups is found than was counted."""
         if len(index) != self.n_groups:
             raise TableError(
                 f"{self.path} changed while it was read, or two of its groups have "
@@ -272,14 +283,14 @@ class GroupPartition:
             )
 
     def flags(self) -> BoolArray:
-        """Return one flag a group: whether it is wanted."""
+        """Return whether each group is wanted, (n_groups,)."""
         if self.wanted is None:
             return np.ones(self.n_groups, dtype=bool)
         bits = np.frombuffer(self.wanted, dtype=np.uint8)
         return np.unpackbits(bits, count=self.n_groups).astype(bool)
 
     def only(self, numbers: IntArray, first_example: int = 0) -> GroupPartition:
-        """Return the partition with some of its groups wanted, by their numbers."""
+        """Return the partition with only groups of these table numbers wanted."""
         if len(numbers) == self.n_groups:
             return replace(self, wanted=None, first_example=first_example)
         flags = np.zeros(self.n_groups, dtype=bool)
@@ -299,10 +310,10 @@ def cut_partitions(
     progress: StageProgress,
     store: RunStore | None,
 ) -> tuple[tuple[GroupPartition, ...], Any]:
-    """Cut rows into partitions that begin with the groups ``bounds``.
+    """Cut rows into partitions of groups from ``bounds[k]`` to ``bounds[k + 1]``.
 
-    Files whose groups are scattered are shuffled.  Return the partitions, and an
-    object that keeps the shuffled files.
+    Files whose groups are scattered are shuffled, in ``memory`` bytes.  Return the
+    partitions, and an object that keeps the shuffled files, None without any.
     """
     ends, kept = np.append(0, np.cumsum(counts.sizes))[bounds], None
     ranges = list(pairwise(ends.tolist()))
@@ -330,7 +341,7 @@ def cut_partitions(
 def _rows_between(
     rows: Sequence[MemoryRows | FileRows], n_rows: IntArray, first: int, end: int
 ) -> tuple[Rows, ...]:
-    """Return the rows from ``first`` to ``end`` of sources that follow each other."""
+    """Return rows ``first`` to ``end`` of consecutive sources with ``n_rows`` each."""
     starts = np.cumsum(n_rows) - n_rows
     lows = np.maximum(first - starts, 0).tolist()
     highs = np.minimum(end - starts, n_rows).tolist()
@@ -342,7 +353,7 @@ def _rows_between(
 
 
 def _order_by_group(rows: MemoryRows, reader: RowReader) -> IntArray:
-    """Return the numbers of rows, those of a group one after another."""
+    """Return row numbers sorted by group, in table order within each group."""
     index, group = GroupIndex(), reader.columns.group
     batches = reader.batches([rows], group)
     numbers = np.concatenate([index.numbers(batch, group) for batch in batches])
@@ -350,7 +361,7 @@ def _order_by_group(rows: MemoryRows, reader: RowReader) -> IntArray:
 
 
 def _shuffle_folder(file: str, engine: Engine, store: RunStore | None) -> Path | None:
-    """Return a folder beside that of a file; None where one process does the work."""
+    """Return a new hidden folder beside that of a file; None for a local engine."""
     if is_local(engine):
         return None
     path = Path(file).parent
@@ -362,7 +373,7 @@ def _shuffle_folder(file: str, engine: Engine, store: RunStore | None) -> Path |
 
 
 def row_width(rows: Sequence[Rows], reader: RowReader) -> int:
-    """Return the number of numbers in the features of the first row."""
+    """Return the number of numbers in the features of the first row, 1 at least."""
     features = reader.columns.features()
     first = next(reader.batches(rows, *features), None)
     columns = [] if first is None else [first[name].column for name in features]
@@ -374,10 +385,11 @@ def row_width(rows: Sequence[Rows], reader: RowReader) -> int:
 
 
 def partition_bounds(sizes: IntArray, width: int) -> IntArray:
-    """Return the numbers of the groups that partitions begin with, and of all groups.
+    """Return the groups that partitions begin with, and at last the number of groups.
 
-    A partition has at most as many rows, pairs of rows of a group, and numbers as fit,
-    more in large tables, and at least one group.
+    ``sizes`` are the rows of each group, ``width`` the numbers of a row.  A partition
+    has one group, or at most ``_ROWS``, ``_PAIRS`` and ``_NUMBERS``; there are about
+    ``_PARTITIONS`` at most.
     """
     sizes = sizes.astype(np.float64)
     n_rows = min(_ROWS, max(_NUMBERS // width, 1))

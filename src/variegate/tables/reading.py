@@ -136,7 +136,7 @@ class TableFile:
     def row_range(
         self, names: Sequence[str], first: int = 0, end: int | None = None
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Yield some columns of the rows from ``first`` to ``end``.
+        """Yield some columns of the rows from ``first`` to ``end``, None for the last.
 
         With each batch comes the number of its first row in the file.
         """
@@ -183,7 +183,7 @@ class TableFile:
     # What is wrong -----------------------------------------------------------------
 
     def _check_exists(self) -> None:
-        """Refuse a folder, a missing or empty file, and one with a wrong suffix."""
+        """Refuse a folder, a missing or empty file, and content of another format."""
         if self.path.is_dir():
             raise TableFileError(f"{self.path} is a folder; name a file in it")
         try:
@@ -231,6 +231,7 @@ class TableFile:
     # Parquet -----------------------------------------------------------------------
 
     def _open_parquet(self) -> parquet.ParquetFile:
+        """Open the file with checksums, to be read in bounded memory."""
         # Without pre_buffer and with a buffer, column chunks are read page by page;
         # otherwise a row group is held whole.
         return parquet.ParquetFile(
@@ -249,6 +250,7 @@ class TableFile:
     def _parquet_batches(
         self, names: list[str], first: int
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Yield batches with first row numbers, from the row group of row ``first``."""
         with self._open_parquet() as file:
             # Rows cannot be counted without a column.
             names = names or self.schema.names[:1]
@@ -291,6 +293,7 @@ class TableFile:
     def _csv_batches(
         self, names: list[str], first: int
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Yield batches with first row numbers, from row 0 whatever ``first`` is."""
         if not self._has_rows:
             return
         reader = arrow_csv.open_csv(
@@ -323,6 +326,7 @@ class TableFile:
     def _jsonl_batches(
         self, names: list[str], first: int
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Yield batches with first row numbers, all columns from row 0."""
         reader = arrow_json.open_json(
             str(self.path),
             arrow_json.ReadOptions(use_threads=False, block_size=BLOCK_BYTES),
@@ -344,6 +348,7 @@ class TableFile:
     def _arrow_batches(
         self, names: list[str], first: int
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Yield validated copies with first row numbers, about from row ``first``."""
         mapping = self._mapping()
         reader = _open_arrow(mapping)
         if isinstance(reader, arrow_ipc.RecordBatchFileReader):
@@ -368,6 +373,7 @@ class TableFile:
                     mapping.madvise(mmap.MADV_DONTNEED)
 
     def _mapping(self) -> mmap.mmap:
+        """Map the file into memory, to be read only."""
         with self.path.open("rb") as file:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 

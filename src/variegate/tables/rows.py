@@ -41,11 +41,11 @@ class Rows(Protocol):
 
     @property
     def path(self) -> str:
-        """The file, or the name of the table."""
+        """The path of the file, or the name of the table, for messages."""
         ...
 
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
-        """Yield some columns of the rows."""
+        """Yield the columns with these names, all rows in batches."""
         ...
 
     def check_unchanged(self) -> None:
@@ -55,7 +55,7 @@ class Rows(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class MemoryRows:
-    """Rows of a table in memory: those from ``first`` to ``end``, or by ``numbers``."""
+    """Rows of a table in memory: ``first`` to ``end``, or with these ``numbers``."""
 
     table: MemoryTable
     first: int
@@ -70,11 +70,11 @@ class MemoryRows:
         return self.table.name
 
     def part(self, first: int, end: int) -> MemoryRows:
-        """Return some of these rows."""
+        """Return rows ``first`` to ``end``, counted within these rows."""
         return replace(self, first=self.first + first, end=self.first + end)
 
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
-        """Yield some columns of the rows."""
+        """Yield the columns with these names, all rows in batches."""
         table = self.table.table.select(list(names))
         if self.numbers is None:
             table = table.slice(self.first, self.end - self.first)
@@ -116,12 +116,12 @@ class FileRows:
         return self.table is None or self.table.is_seekable
 
     def part(self, first: int, end: int) -> FileRows:
-        """Return some of these rows, of a file that was compared with the schema."""
+        """Return rows ``first`` to ``end`` of these; schemas have been compared."""
         first, end = self.first + first, self.first + end
         return replace(self, first=first, end=end, schema=None)
 
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
-        """Yield some columns of the rows, numbered as in the file."""
+        """Yield the columns with these names, rows numbered as in the file."""
         table, path = self.table, ""
         if table is None:
             table, path = open_file(self.file, self.schema), self.path
@@ -140,9 +140,10 @@ def map_rows(
     progress: StageProgress,
     total: int = 0,
 ) -> Iterator[R]:
-    """Map a function whose argument ``told`` is called with numbers of rows or groups.
+    """Yield ``function(item)``; its argument ``told`` is called with finished rows.
 
-    ``progress`` gets their sum, or the number of items if other processes do the work.
+    ``progress`` gets their sum and ``total``, or finished and all items where other
+    processes do the work.  Rows may be groups.
     """
     if not is_local(engine):
         return engine.map(function, items, progress)
@@ -153,10 +154,11 @@ def map_rows(
 def accumulate_progress(
     progress: StageProgress, total: int = 0
 ) -> Callable[[int], object]:
-    """Return a callback that adds up numbers of rows or groups, and reports the sum."""
+    """Return a callback that adds up numbers of rows, and reports sum and total."""
     n_rows = 0
 
     def add_count(n_read: int) -> None:
+        """Add a number of rows, and report the sum."""
         nonlocal n_rows
         n_rows += n_read
         progress(n_rows, total)
@@ -195,7 +197,10 @@ class RowReader:
             piece.check_unchanged()
 
     def read_all(self, rows: Sequence[Rows], *names: str | None) -> Batch:
-        """Return some columns of all rows, of which there are some, as one batch."""
+        """Return the columns ``names`` (not None) of all rows as one batch.
+
+        There must be at least one row.
+        """
         return Batch.joined(list(self.batches(rows, *names)))
 
 
@@ -211,7 +216,10 @@ class GroupIndex:
         return len(self.names)
 
     def numbers(self, batch: Batch, name: str | None) -> IntArray:
-        """Return the number of the group of every row."""
+        """Return the group number of every row; without a column ``name`` all are 0.
+
+        Groups that are new get the next numbers.
+        """
         if name is None:
             self.names = self.names or ["all rows"]
             return np.zeros(len(batch), dtype=np.int64)
@@ -227,7 +235,7 @@ class GroupIndex:
 
 
 def sortable_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the columns by types that Arrow can put in order."""
+    """Return the schema with plain types for views of text and bytes."""
     fields = [one.with_type(_STORED.get(one.type, one.type)) for one in schema]
     return pa.schema(fields, schema.metadata)
 
@@ -264,7 +272,7 @@ def open_file(partition: Partition, schema: pa.Schema | None = None) -> TableFil
 
 
 def _schema_difference(found: pa.Schema, expected: pa.Schema) -> str:
-    """Return the first difference between a file and the first of a folder."""
+    """Return how a file differs from the first of a folder; empty if it does not."""
     for name in dict.fromkeys((*expected.names, *found.names)):
         if name not in found.names:
             return f"has no column {name!r}, which the first file has"

@@ -130,7 +130,7 @@ def make_table(
 def _draw_columns(
     rng: np.random.Generator, size: tuple[int, int], n_dimensions: int
 ) -> dict[str, AnyArray]:
-    """Draw all but names, as arrays of shape (groups, items, ...)."""
+    """Draw all columns but names, as arrays (*size, ...); size is (groups, items)."""
     topics = _draw_topics(rng, *size)
     embeddings = _draw_embeddings(rng, topics, n_dimensions)
     # Topics share 0.3 of the variance of relevance.
@@ -212,6 +212,7 @@ def _draw_directions(
 
 
 def _unit_length(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Scale vectors (groups, vectors, dimensions) to unit length, in place."""
     vectors /= np.linalg.norm(vectors, axis=2, keepdims=True)
     return vectors
 
@@ -236,7 +237,11 @@ def _simulate_picks(
     overlooks: BoolArray,
     does_not_notice: BoolArray,
 ) -> BoolArray:
-    """Return the items that editors pick, (groups, items)."""
+    """Return which items editors pick, (groups, items): see the top of this file.
+
+    Utilities and both mistakes have that shape, bars and thresholds (groups,), and
+    embeddings of unit length (groups, items, dimensions).
+    """
     chosen = np.zeros(utility.shape, dtype=bool)
     order = np.argsort(-utility, axis=1, kind="stable")
     for group, items in enumerate(order):
@@ -257,6 +262,6 @@ def _simulate_picks(
 
 
 def _number_names(letter: str, count: int, width: int) -> list[str]:
-    """Return names such as "q0001", numbered from 1."""
+    """Return ``count`` names such as "q0001" from 1, of ``width`` digits at least."""
     width = max(width, len(str(count)))
     return [f"{letter}{number:0{width}d}" for number in range(1, count + 1)]

@@ -60,24 +60,24 @@ class Deal:
 
 @dataclass(frozen=True, eq=False)
 class BucketSlices:
-    """Slices of a file of buckets."""
+    """Slices of a file of buckets: an array of ``_SLICE``, rows of one bucket each."""
 
     path: str
     slices: AnyArray
 
     @property
     def n_rows(self) -> int:
-        """The number of rows."""
+        """The number of rows in all slices."""
         return int(self.slices["rows"].sum())
 
     def of(self, first: int, end: int) -> BucketSlices:
-        """Return the slices of buckets ``first`` to ``end``."""
+        """Return the slices of buckets ``first`` to ``end - 1``."""
         buckets = self.slices["bucket"]
         wanted = (buckets >= first) & (buckets < end)
         return BucketSlices(self.path, self.slices[wanted])
 
     def batches(self, names: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """Read some columns, or all, a slice at a time, the numbers before them."""
+        """Yield slices: group numbers, row numbers, then columns ``names`` or all."""
         if not len(self.slices):
             return
         with pa.OSFile(self.path) as file, ipc.open_file(file) as reader:
@@ -107,8 +107,9 @@ def write_buckets(
 ) -> BucketSlices:
     """Write rows to a file, by bucket; it appears whole or not at all.
 
-    With each batch come the numbers of the groups of its rows.  Bucket k takes groups
-    from ``bounds[k]`` to ``bounds[k + 1]``; ``memory`` is the most bytes to hold.
+    With each batch come the group numbers of its rows; ``first_row`` is the number in
+    the table of the first row.  Bucket k takes groups from ``bounds[k]`` to
+    ``bounds[k + 1]``; ``memory`` is the most bytes to hold.
     """
     slices: list[tuple[int, int, int]] = []
     numbered = numbered_schema(schema)
@@ -132,7 +133,7 @@ def write_buckets(
 def _collect_batches(
     batches: Iterable[tuple[pa.RecordBatch, IntArray]], memory: int
 ) -> Iterator[tuple[list[pa.RecordBatch], IntArray]]:
-    """Yield as many rows at a time as memory holds."""
+    """Yield batches up to ``memory`` bytes together, with the groups of their rows."""
     held: list[pa.RecordBatch] = []
     numbers: list[IntArray] = []
     n_bytes = 0
@@ -151,7 +152,7 @@ def _collect_batches(
 def reorder_rows(
     batches: list[pa.RecordBatch], schema: pa.Schema, order: IntArray
 ) -> pa.RecordBatch:
-    """Return rows in another order, as one batch; ``batches`` is emptied.
+    """Return rows in ``order``, by their places, as one batch; empty ``batches``.
 
     A column at a time, so that only one is held twice.
     """
@@ -190,7 +191,10 @@ def _concat_arrays(parts: list[Any], column: pa.Field) -> Any:
 def read_bucket(
     pieces: Sequence[BucketSlices], names: Sequence[str] | None = None
 ) -> pa.RecordBatch | None:
-    """Return the rows of a bucket by group, each group in the order of the table."""
+    """Return the rows of a bucket by group, in table order within each; None if empty.
+
+    ``pieces`` hold its slices, in the order of files; columns as in their ``batches``.
+    """
     batches = [batch for piece in pieces for batch in piece.batches(names)]
     if not batches:
         return None
@@ -202,10 +206,11 @@ def read_bucket(
 def file_bounds(
     sizes: IntArray, n_files: int, rows_a_bucket: int
 ) -> tuple[IntArray, list[int]]:
-    """Cut groups into files of about as many rows, and these into buckets.
+    """Cut groups into files of about equal numbers of rows, and these into buckets.
 
-    Return the groups that buckets begin with, and the buckets that files begin with;
-    both end with the number of all.
+    ``sizes`` are the rows of each group.  A bucket has one group or at most
+    ``rows_a_bucket`` rows.  Return the first group of each bucket, then the number of
+    groups; and the first bucket of each file, then the number of buckets.
     """
     ends = np.cumsum(sizes)
     n_rows = int(ends[-1]) if len(ends) else 0
@@ -222,7 +227,10 @@ def file_bounds(
 
 
 def run_bounds(weights: AnyArray, most: float) -> list[int]:
-    """Cut weights into runs of a sum of at most ``most``, or of one weight."""
+    """Return bounds, from 0 to the end, of runs with a sum of at most ``most``.
+
+    A single weight above ``most`` is a run.
+    """
     ends, bounds, first = np.cumsum(weights), [0], 0.0
     while bounds[-1] < len(weights):
         end = int(np.searchsorted(ends, first + most, "right"))
@@ -236,7 +244,7 @@ def run_bounds(weights: AnyArray, most: float) -> list[int]:
 
 @dataclass(frozen=True)
 class BucketRows:
-    """The rows of a bucket, in the order of their groups."""
+    """The rows of the bucket ``number``, in the order of their groups."""
 
     path: str
     pieces: tuple[BucketSlices, ...] = field(compare=False, repr=False)
@@ -254,7 +262,7 @@ class BucketRows:
 
 
 class ShuffledTable:
-    """Buckets on disk, which are deleted with this object."""
+    """Buckets on disk, whose files in ``folder`` are deleted with this object."""
 
     def __init__(
         self, folder: Path, dealt: Sequence[BucketSlices], is_local: bool
@@ -274,7 +282,7 @@ class ShuffledTable:
             weakref.finalize(self, _remove_folder, folder)
 
     def bucket(self, number: int) -> tuple[BucketSlices, ...]:
-        """Return the slices of a bucket."""
+        """Return the slices of a bucket, one piece for each file with rows of it."""
         found = (piece.of(number, number + 1) for piece in self._dealt)
         return tuple(piece for piece in found if len(piece.slices))
 
@@ -298,10 +306,11 @@ def shuffle(
     progress: StageProgress,
     total: int,
 ) -> tuple[ShuffledTable, list[tuple[Rows, ...]]]:
-    """Shuffle the columns of a reader; return the rows of every partition.
+    """Shuffle the columns of a reader; return the buckets and the rows of each.
 
-    These begin with the groups ``bounds``.  ``folder`` is one that all workers see;
-    None stands for one of this process.  ``total`` is the number of rows.
+    Bucket k takes groups from ``bounds[k]`` to ``bounds[k + 1]``.  ``folder`` is one
+    that all workers see; None stands for a temporary one of this process.  ``memory``
+    is in bytes a process; ``total`` is the number of rows, for the progress.
     """
     place = Path(tempfile.mkdtemp(prefix="variegate-")) if folder is None else folder
     if folder is not None:
@@ -337,12 +346,16 @@ def deal_out(
     memory: int,
     told: Callable[[int], object] = ignore,
 ) -> BucketSlices:
-    """Deal out the rows of a file, with its number, to buckets."""
+    """Deal out the rows of ``item``, the number of a file and its deal, to buckets.
+
+    They are written to a file in ``folder``; ``told`` gets the rows of each batch.
+    """
     number, deal = item
     index, group = GroupIndex(), reader.columns.group
     stored = sortable_schema(reader.schema)
 
     def batches() -> Iterator[tuple[pa.RecordBatch, IntArray]]:
+        """Yield the batches of the file with the group numbers of their rows."""
         for batch in deal.rows.batches(stored.names):
             numbers = deal.numbers[index.numbers(batch, group)]
             yield batch.rows.cast(stored), numbers
@@ -357,7 +370,7 @@ def deal_out(
 
 @contextmanager
 def explain_full_disk(message: str) -> Iterator[None]:
-    """Raise an error with another message where a disk is full."""
+    """Raise an OSError with this message where the block finds the disk full."""
     try:
         yield
     except OSError as error:

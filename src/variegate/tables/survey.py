@@ -64,8 +64,8 @@ from variegate.tables.table import (
 class Survey:
     """The groups of a table, and the partitions that they are read in.
 
-    ``sizes`` are the rows of every group, ``n_chosen`` its rows that are labelled 1,
-    None without labels.
+    By number of the group, ``sizes`` are its rows, and ``n_chosen`` its rows that are
+    labelled 1, None without labels.
     """
 
     #: Reads the rows of partitions; its columns are resolved.
@@ -98,7 +98,7 @@ class Survey:
         return int(self.sizes.sum())
 
     def name(self, number: int) -> Any:
-        """Read the name of a group from its partition."""
+        """Return the name of a group by its number, read from its partition."""
         starts = [partition.first_group for partition in self.partitions]
         partition = self.partitions[int(np.searchsorted(starts, number, "right")) - 1]
         index = GroupIndex()
@@ -107,7 +107,7 @@ class Survey:
         return index.names[int(number) - partition.first_group]
 
     def split(self, numbers: IntArray) -> Iterator[GroupPartition]:
-        """Yield every partition, with those of some sorted groups wanted."""
+        """Yield every partition, with only groups of these sorted numbers wanted."""
         starts = np.array([one.first_group for one in self.partitions])
         ends = starts + [one.n_groups for one in self.partitions]
         bounds = np.searchsorted(numbers, [starts, ends])
@@ -169,6 +169,7 @@ def survey_table(
     rows, also = rows_of(table), used if skip_unreadable else []
 
     def count_groups() -> Counts:
+        """Count the rows and groups of all sources."""
         work = partial(scan_groups, reader=reader, labels=labels, also=also)
         found = list(map_rows(engine, work, rows, reading))
         return Counts.of(found, rows, skip_unreadable)
@@ -220,9 +221,10 @@ def resolve_columns(
     *,
     needs_quality: bool = True,
 ) -> Columns:
-    """Return the roles of the columns of a table, with vectors, ages and patterns.
+    """Return roles with vectors, ages and patterns resolved by the table.
 
-    ``newest`` returns the newest date of a column, which is otherwise read here.
+    ``newest`` returns the newest date of a column as ISO text, by default read here.
+    ``needs_quality`` is as for :meth:`Columns.resolve`.
     """
     newest = newest or partial(newest_date, rows_of(table))
     columns = derive(table.schema, columns, newest)
@@ -233,7 +235,7 @@ def resolve_columns(
 def learn_encoding(
     found: Survey, numbers: IntArray | None = None, engine: Engine | None = None
 ) -> Encoding:
-    """Learn the encoding of columns from the rows of some groups or of all."""
+    """Learn the encoding of columns from groups with these numbers, None for all."""
     numbers = np.arange(len(found)) if numbers is None else numbers
     return column_statistics(found, numbers, engine).encoding()
 
@@ -241,7 +243,7 @@ def learn_encoding(
 def column_statistics(
     found: Survey, numbers: IntArray, engine: Engine | None = None
 ) -> ColumnStatistics:
-    """Return the statistics of columns in some groups, with all problems of columns."""
+    """Return statistics and problems of columns in groups with these numbers."""
     engine = Serial() if engine is None else engine
     work = partial(partition_statistics, reader=found.reader)
     parts = list(found.split(numbers))
@@ -267,7 +269,7 @@ def partition_statistics(
 
 
 def refuse_labels_among(names: Sequence[str], found: Survey, labels: BoolArray) -> None:
-    """Refuse features that equal the labels."""
+    """Refuse a column of ``names`` that equals the labels in all rows."""
     same = dict.fromkeys(names, True)
     for partition in found.partitions:
         for batch in found.reader.batches(partition.rows, *names):
@@ -289,7 +291,10 @@ def refuse_labels_among(names: Sequence[str], found: Survey, labels: BoolArray) 
 
 
 def usable_groups(found: Survey, empty_groups: str) -> IntArray:
-    """Return numbers of the groups with chosen rows, or of all of them."""
+    """Return numbers of the groups to use; "error", "keep" or "drop" empty ones.
+
+    A group is empty if no row of it is labelled 1.
+    """
     check_choice("empty_groups", empty_groups, EMPTY_GROUPS)
     n_chosen = found.n_chosen
     if n_chosen is None:
@@ -316,7 +321,7 @@ def usable_groups(found: Survey, empty_groups: str) -> IntArray:
 def hold_out_groups(
     usable: IntArray, fraction: float, seed: int
 ) -> tuple[IntArray, IntArray]:
-    """Return numbers of the groups to learn from, and of those to hold out."""
+    """Split group numbers into sorted ones to learn from, and a share to hold out."""
     if fraction == 0.0:
         return usable, usable[:0]
     n_held_out = round(fraction * len(usable))

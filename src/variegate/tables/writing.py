@@ -33,7 +33,7 @@ _GROUP_BYTES = 32 * 2**20
 
 
 def check_writable(path: str | Path, schema: pa.Schema) -> None:
-    """Refuse a file whose format is not known, or cannot hold the columns."""
+    """Refuse a path whose suffix is unknown, or of a format without these types."""
     path = Path(path)
     file_format = format_of(path)
     if repeated_names(schema.names):
@@ -70,6 +70,7 @@ def table_writer(
     check_writable(path, schema)
 
     def write(batch: pa.RecordBatch) -> None:
+        """Write a batch, or refuse another schema."""
         if not batch.schema.equals(schema):
             raise ValueError(
                 f"cannot write {path}: a batch has the columns {batch.schema}, but "
@@ -99,20 +100,23 @@ class _Writer:
     _schema: pa.Schema
 
     def write(self, batch: pa.RecordBatch) -> None:
+        """Convert the columns of a batch, and write it."""
         arrays = [
             self._convert_array(k, column) for k, column in enumerate(batch.columns)
         ]
         self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
 
     def _convert_array(self, place: int, array: pa.Array) -> pa.Array:
+        """Return the column at a place by the type that is written."""
         raise NotImplementedError
 
     def close(self) -> None:
+        """Write all that is held; the file stays open."""
         self._writer.close()
 
 
 class _ParquetWriter(_Writer):
-    """Batches are brought together: each row group costs every reader a little."""
+    """Writes Parquet, several batches to a row group, as each slows readers down."""
 
     def __init__(self, file: BinaryIO, schema: pa.Schema, path: Path) -> None:
         # Without checksums, damage to stored numbers would go unseen.
@@ -128,6 +132,7 @@ class _ParquetWriter(_Writer):
         self._n_rows = self._n_bytes = 0
 
     def write(self, batch: pa.RecordBatch) -> None:
+        """Hold a batch; write a row group when there is enough for one."""
         for first in range(0, batch.num_rows, _GROUP_ROWS):
             part = batch.slice(first, _GROUP_ROWS)
             self._waiting.append(part)
@@ -149,7 +154,7 @@ class _ParquetWriter(_Writer):
 
 
 class _ArrowWriter(_Writer):
-    """Dictionaries only grow, because a file can replace none."""
+    """Writes Arrow files; dictionaries only grow, because a file can replace none."""
 
     def __init__(self, file: BinaryIO, schema: pa.Schema, path: Path) -> None:
         options = arrow_ipc.IpcWriteOptions(emit_dictionary_deltas=True)
@@ -158,6 +163,7 @@ class _ArrowWriter(_Writer):
         self._held: dict[int, pa.DictionaryArray] = {}
 
     def _convert_array(self, place: int, array: pa.Array) -> pa.Array:
+        """Return an array whose dictionary begins with the one written before."""
         if not pa.types.is_dictionary(array.type):
             return array
         held = self._held.get(place)
@@ -168,6 +174,8 @@ class _ArrowWriter(_Writer):
 
 
 class _CsvWriter(_Writer):
+    """Writes CSV, or with tabs where the suffix is ``.tsv``, with a quoted header."""
+
     def __init__(self, file: BinaryIO, schema: pa.Schema, path: Path) -> None:
         delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
         header = io.StringIO(newline="")
@@ -192,12 +200,15 @@ class _CsvWriter(_Writer):
         )
 
     def _convert_array(self, place: int, array: pa.Array) -> pa.Array:
+        """Return cells for CSV; in a single column, an empty one is quoted."""
         cells = _as_cells(array)
         # A row of one empty cell would be an empty line, which readers skip.
         return cells.cast(pa.string()).fill_null("") if self._is_single else cells
 
 
 class _JsonWriter(_Writer):
+    """Writes JSON lines, an object for each row."""
+
     def __init__(self, file: BinaryIO, schema: pa.Schema, path: Path) -> None:
         self._file = file
         self._names = schema.names
@@ -259,7 +270,7 @@ def _as_iso_text(array: pa.Array) -> pa.Array:
 
 
 def _as_cells(array: pa.Array) -> pa.Array:
-    """Return values as the writer of CSV takes them."""
+    """Return values by a type that the CSV writer of Arrow takes."""
     if pa.types.is_dictionary(array.type):
         return _as_cells(array.dictionary_decode())
     if pa.types.is_timestamp(array.type):
@@ -272,7 +283,7 @@ def _as_cells(array: pa.Array) -> pa.Array:
 
 
 def _as_json(array: pa.Array) -> pa.Array:
-    """Return values whose ``to_pylist`` is JSON."""
+    """Return values whose ``to_pylist`` can be JSON: times as text, NaN as null."""
     kind = array.type
     if pa.types.is_dictionary(kind):
         return _as_json(array.dictionary_decode())
