@@ -27,7 +27,7 @@ from variegate.tuning.held_out import paired_difference
 from variegate.tuning.race import LearnedDPP, Race, Rule, Standing, TwoStage
 
 #: Iterations of every fit: kernels can be told apart before their fits have ended.
-MAX_ITER = 50
+MAX_ITER = 35
 
 #: Iterations of a fit with other settings, which starts from a fitted model.
 MAX_VARIED_ITER = 20
@@ -38,7 +38,7 @@ MAX_LARGEST = 60
 _MORE = 2
 
 #: Variations of the settings tried on more than one part of the data.
-_MOST_VARIED = 1
+_MOST_VARIED = 2
 
 #: Values tried by setting; ``penalty`` is that of the kernel, as a multiple.
 VARIED = {"penalty": (0.1, 10.0), "lam": (1.0,), "l2": (1e-2,)}
