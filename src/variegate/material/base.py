@@ -182,7 +182,7 @@ class Material(ABC):
     label = "picked"
 
     def picks_table(self, picks: Picks) -> Any:
-        """Return picks as an Arrow table: a row for every item of the groups."""
+        """Return every item of the picked groups, labelled 1 if picked, as Arrow."""
         import pyarrow as pa
 
         everything = {group: np.arange(self.sizes[group]) for group in sorted(picks)}
@@ -204,7 +204,7 @@ class Material(ABC):
         )
 
     def picks_text(self, name: str, picks: Picks) -> str | None:
-        """Return a file of picks that has its own format, or None for a table."""
+        """Return the export ``name`` in a format of its own, or None for a table."""
         return None
 
     @abstractmethod

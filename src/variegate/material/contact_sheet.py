@@ -55,7 +55,7 @@ def contact_sheet(
 
 
 def _shown(material: Material, group: int, item: int) -> dict[str, Any]:
-    """Return an item as the template shows it."""
+    """Return an item of a group as a dict of plain values for the template."""
     one = material.items(group)[item]
     picture = None
     if one.has_image:

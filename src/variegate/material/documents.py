@@ -82,6 +82,7 @@ class DocumentsMaterial(Material):
         )
 
     def _items(self, group: int) -> Sequence[Item]:
+        """Return the sentences of a group, as the page shows them."""
         n_documents = len(self._views[group].cluster.documents)
         items = []
         for number, (_, file, position, text) in enumerate(self._places(group), 1):
@@ -160,7 +161,7 @@ class DocumentsMaterial(Material):
         return [self._views[group].texts[place] for place in chosen]
 
     def _budget(self, picks: Picks) -> Budget:
-        """Return room for the longest of the picks."""
+        """Return a word budget, a tenth above the longest of the picks."""
         texts = [" ".join(self._picked(*one)) for one in picks.items()]
         longest = max(1, *(len(text.split()) for text in texts))
         return Budget(longest + longest // 10, "words")

@@ -51,7 +51,7 @@ def is_picture(path: Path) -> bool:
 
 
 def read_picture(path: Path) -> AnyArray:
-    """Return a picture in red, green and blue."""
+    """Return a picture as an array (height, width, 3) in red, green and blue."""
     try:
         if path.stat().st_size > _MAX_BYTES:
             raise MaterialError(f"{path.name} is larger than {_MAX_BYTES >> 20} MB")
@@ -64,7 +64,7 @@ def read_picture(path: Path) -> AnyArray:
 
 
 def describe_picture(image: AnyArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return numbers about the quality, the palette and the shapes of a picture."""
+    """Return vectors of statistics (quality), palette and shapes of a picture."""
     small = shrunk(image, _LONGEST)
     statistics = picture_statistics(small)
     statistics[PICTURE_STATISTICS.index("sharpness")] = _sharpness(small)
@@ -123,7 +123,7 @@ def _shapes(image: AnyArray) -> FloatArray:
 
 
 def thumbnail(image: AnyArray, width: int) -> tuple[bytes, str]:
-    """Return a picture as a file with a largest width, and its MIME type."""
+    """Return a picture, at most ``width`` wide unless tiny, and its MIME type."""
     height, own = image.shape[:2]
     is_tiny = own < _TINY
     if is_tiny:

@@ -60,7 +60,7 @@ class RowDisplay:
         ]
 
     def items(self, rows: IntArray) -> Sequence[Item]:
-        """Return some rows as items."""
+        """Return rows, by their numbers in the table, as items."""
         some = self._table.take(pa.array(rows)).to_pylist()
         return [
             self._item(row, cells)

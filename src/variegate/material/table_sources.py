@@ -98,7 +98,7 @@ def table_material(
 def _note_on_empty_cells(
     table: pa.Table, columns: Columns, n_filled: Mapping[str, int]
 ) -> list[str]:
-    """Say how many cells of features are empty, if any are."""
+    """Return a remark on empty cells of features, in a list; [] if none are."""
     empty = {}
     for name in columns.features():
         if name in table.schema.names:
@@ -180,7 +180,7 @@ def _vectors_in(column: Any, name: str) -> Any:
 
 
 def _without_nulls(column: Any) -> Any:
-    """Return vectors with the mean of all in place of those that are empty."""
+    """Return a column of vectors, empty cells filled by the mean vector."""
     full = column.drop_null()
     lengths = pc.unique(pc.list_value_length(full))
     if not column.null_count or len(lengths) != 1:
@@ -201,7 +201,7 @@ def _as_column(vectors: AnyArray) -> Any:
 def _with_features(
     table: pa.Table, columns: Columns, folder: Path, progress: Progress
 ) -> tuple[pa.Table, Columns]:
-    """Return a table and columns with a quality and, if there are any, vectors."""
+    """Return the table and its columns, quality and similarity found if not given."""
     taken = set(columns.excluded_from_features()) | {columns.relevance}
     if not columns.similarity:
         vectors = [f.name for f in table.schema if is_vector(f.type)]
@@ -288,9 +288,10 @@ def _pictures_in(folder: Path) -> list[Path]:
 
 
 def _descriptions(paths: Sequence[Path | None], progress: Progress) -> list[Any]:
-    """Describe pictures, several at a time; None for none and for a damaged one."""
+    """Return descriptions of pictures, None where unreadable or without a path."""
 
     def describe(path: Path | None) -> Any:
+        """Return the description of a picture, or None."""
         try:
             return None if path is None else describe_picture(read_picture(path))
         except MaterialError:
@@ -319,7 +320,7 @@ def _columns(descriptions: Sequence[Any]) -> dict[str, Any]:
 
 
 def _folders(names: Sequence[Path], folder: Path) -> list[str]:
-    """Return the folder of every picture."""
+    """Return the folder of every picture, relative to ``folder`` or its own name."""
     own = folder.resolve().name
     return [own if str(n.parent) == "." else n.parent.as_posix() for n in names]
 

@@ -96,7 +96,7 @@ class TableMaterial(Material):
         self.fingerprint = digest.hexdigest()
 
     def _shown_columns(self) -> list[str]:
-        """Return the columns to show: as asked, features, or all of them."""
+        """Return the columns to show: as asked, features if named, or all of them."""
         source, names = self._source, self._table.schema.names
         for name in source.show or ():
             check_column_exists(name, names)
@@ -105,6 +105,7 @@ class TableMaterial(Material):
         return [name for name in dict.fromkeys(shown) if name in names]
 
     def _items(self, group: int) -> Sequence[Item]:
+        """Return the rows of a group, as the page shows them."""
         return self._display.items(self._groups[group].rows)
 
     def _picture(self, group: int, item: int) -> AnyArray:
@@ -137,7 +138,7 @@ class TableMaterial(Material):
         return unused_name("picked", self._table)
 
     def places_table(self, chosen: Picks, with_features: bool = False) -> pa.Table:
-        """Return the rows of some items."""
+        """Return the rows of chosen items, without computed columns by default."""
         rows = [self._groups[group].rows[items] for group, items in chosen.items()]
         table = self._table.take(pa.array(np.concatenate(rows)))
         return table if with_features else table.drop_columns(self._source.computed)
@@ -170,7 +171,7 @@ class TableMaterial(Material):
         return selector
 
     def _roles(self) -> dict[str, Any]:
-        """Return the roles of columns, for a selector and ``variegate fit``."""
+        """Return columns by role (group, quality, ...), empty roles left out."""
         columns, given = self.columns, self._source.columns
         # Vectors of several columns and ages of dates by the names that make them.
         quality = given.quality if columns.vectors or columns.ages else columns.quality
@@ -201,7 +202,7 @@ class TableMaterial(Material):
 def _texts_of(
     column: FeatureColumn, features: AnyArray, row: Mapping[str, Any]
 ) -> list[str]:
-    """Return the values of a column's features in a row, as text."""
+    """Return the features of a column as text: of its cell, or undoing the scale."""
     cell = row.get(column.name, row.get(column.name.removeprefix(AGE), column))
     values = features[: column.size]
     if cell is None or cell != cell:

@@ -36,10 +36,7 @@ class Changes:
                 listener({"seq": self.seq, "what": what})
 
     def listen(self, listener: Callable[[_Change], None]) -> Callable[[], None]:
-        """Notify a listener of each change; the returned function ends that.
-
-        It must return at once.
-        """
+        """Notify a listener, which returns at once; the returned function ends it."""
         with self._lock:
             self._listeners.add(listener)
         return partial(self._listeners.discard, listener)
@@ -106,7 +103,7 @@ class EventResponse(StreamingResponse):
                 yield f"data: {json.dumps(change)}\n\n".encode()
 
     def _add(self, change: _Change) -> None:
-        """Send a change next, in place of one of its kind."""
+        """Let a change be sent, in place of one of its kind that is pending."""
         self._pending[change["what"]] = change
         self.news.set()
 

@@ -109,7 +109,7 @@ class GroupLearner:
         self.comparison: str | None = None
 
     def _begin(self, candidate: LargeMarginDPP) -> None:
-        """Learn with a candidate from nothing: no model, folds or result."""
+        """Take a candidate; forget the model, the folds and the last result."""
         self.candidate = candidate
         self.model: LargeMarginDPP | None = None
         self.judge = Judge(candidate, self.limits)

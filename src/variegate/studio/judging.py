@@ -190,10 +190,7 @@ def _spread(done: Examples) -> list[int]:
 
 
 def verdict_on(curve: Sequence[CurvePoint]) -> str:
-    """Return a sentence on whether learning pays, by the last point of a curve.
-
-    Scores that are the same in two digits are not called better.
-    """
+    """Return a sentence on whether learning pays, by the last point in two digits."""
     if not curve or curve[-1].n < 4:
         return "From 4 groups on, this says whether learning pays."
     f, untrained = round(curve[-1].f, 2), round(curve[-1].untrained_f, 2)

@@ -276,10 +276,7 @@ class Session:
                 self.changes.notify("picks")
 
     def set(self, changes: Mapping[str, Any]) -> None:
-        """Change omega, the target or the order; omega chooses in the group anew.
-
-        Items that a person decided on in that group stay as they are.
-        """
+        """Change omega, target or order; a new omega keeps the items decided on."""
         new = self._preferences.changed(changes)
         omega = self._omega_of(new)
         self.choice(self.current, omega)

@@ -90,7 +90,7 @@ class Teacher:
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """Change something, and tell of it."""
+        """Hold the lock for a change, then wake :meth:`wait` and call the listener."""
         with self._changed:
             yield
             self._changed.notify_all()
@@ -187,10 +187,7 @@ class Teacher:
             Thread(target=self._compare, args=(call,), daemon=True).start()
 
     def _compare(self, call: ProcessCall) -> None:
-        """Learn by the best candidate from then on, and at once from all picks.
-
-        Where a comparison failed, learning continues as before.
-        """
+        """Learn by the best candidate of a call; as before if it failed."""
         try:
             found, problem = call.result(), None
         except ProcessCallError as error:
@@ -246,9 +243,11 @@ class _Loop:
         """Send all results of a task and its end; newer picks interrupt it."""
 
         def publish(learned: LearningResult) -> None:
+            """Send a result of this task."""
             self._send(Answer(task.serial, learned))
 
         def check() -> None:
+            """Give up if there are newer picks, but not too often in a row."""
             if self._n_interrupted < _INTERRUPTIONS and self._has_newer():
                 raise _InterruptedError
 

@@ -57,7 +57,7 @@ def loss_terms(
 
 
 def _add_padding(targets: Targets, n_more: int) -> Targets:
-    """Add padding to all tensors with an entry an item."""
+    """Add ``n_more`` padding items to all tensors with an axis of items."""
     wider: dict[str, Any] = {"n_items": targets.n_items + n_more}
     for name in ("subsets", "false_positive", "false_negative", "mask"):
         given = getattr(targets, name)

@@ -210,7 +210,7 @@ class RemainingBudget:
         return torch.where(fits, score, -torch.inf)
 
     def _least_totals(self, count: int) -> Tensor:
-        """Return least costs (B, N) of ``k`` items, each being next after ``count``."""
+        """Return least totals (B, N) of ``k`` items, one coming after ``count``."""
         spent = self._spent[:, None]
         if self._k is None:
             return spent + self._costs

@@ -221,9 +221,9 @@ def _dense_features(batch: ExampleBatch, block: str | None) -> Tensor | None:
 def _prepare_kinds(
     kernel: Kinds, batch: ExampleBatch
 ) -> tuple[Tensor, Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]]:
-    """Return unit features (B, N, d) and a function to weights, bias and ``ε``.
+    """Return unit features ``x`` (B, N, d) and a function to ``W``, ``b`` and ``ε``.
 
-    Kinds have the probabilities ``softmax(W x + b)``; the function takes parameters.
+    Kinds have the probabilities ``softmax(W x + b)``; it takes the parameters, flat.
     """
     start = kernel.weights(np.zeros(kernel.domain.size))
     weight, bias = (_to_device(part, batch) for part in start)

@@ -128,7 +128,7 @@ def _member_rows(F: Tensor, members: Tensor) -> Tensor:
 
 
 class DualResolvent:
-    """The matrices and numbers that the module docstring names."""
+    """The ``B`` resolvents of the module docstring: share, kept, A as a root, h."""
 
     def __init__(
         self,
@@ -266,7 +266,7 @@ def _weighted_gram(F: Tensor, weight: Tensor) -> Tensor:
 
 
 def _summed_products(left: Tensor, right: Tensor) -> Tensor:
-    """Return ``leftᵀ right`` of many rows (n, D), by products side by side."""
+    """Return ``leftᵀ right`` (D, D) of rows (n, D), by products side by side."""
     n_parts = len(left) // _SUMMED_ROWS
     cut = n_parts * _SUMMED_ROWS
     shape = (n_parts, _SUMMED_ROWS, left.shape[1])
@@ -275,7 +275,7 @@ def _summed_products(left: Tensor, right: Tensor) -> Tensor:
 
 
 def _inverse_root(gamma: Tensor) -> tuple[Tensor, Tensor]:
-    """Return a root of ``(I + Γ)⁻¹``, and ``log det(I + Γ)``, NaN where it has none."""
+    """Return a root of ``(I + Γ)⁻¹`` and ``log det(I + Γ)`` (B,), NaN if singular."""
     gamma.diagonal(dim1=-2, dim2=-1).add_(1.0)
     log_det, definite = factor_cholesky(gamma, 0.0)
     root = torch.zeros_like(gamma)

@@ -115,10 +115,7 @@ def elementary_mixture(Q: Tensor) -> ElementaryMixture:
 
 
 def _log_multiple(gains: Tensor, k: int) -> Tensor:
-    """Return ``log z`` for which ``z L`` has about ``k`` items, by pivots, (B,).
-
-    Pivots are near eigenvalues, in order of magnitude.
-    """
+    """Return ``log z`` (B,): ``z L`` has about ``k`` items; gains are log pivots."""
     there = gains > -torch.inf
     low = -torch.where(there, gains, -torch.inf).amax(dim=1) - _BEYOND
     high = -torch.where(there, gains, torch.inf).amin(dim=1) + _BEYOND
@@ -349,7 +346,7 @@ def _add_proposed_items(
     n_directions: int,
     generator: Generator | None,
 ) -> None:
-    """Add the first accepted proposal to every sample; ``n_directions`` of basis."""
+    """Add an accepted item to each sample, in place; bases have ``n_directions``."""
     n_samples = len(samples.sizes)
     shape = (2, n_samples, n_proposals)
     proposed, uniform = vectors.new_empty(shape).uniform_(generator=generator)

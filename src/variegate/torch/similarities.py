@@ -60,7 +60,7 @@ class _SquaredDistances(torch.autograd.Function):
 
 
 def squared_distances(features: Tensor) -> Tensor:
-    """Return ``‖φ_i - φ_j‖²`` with an exact zero diagonal."""
+    """Return ``‖φ_i - φ_j‖²`` (..., N, N), the diagonal exactly zero."""
     if features.shape[-1] <= DIRECT_FEATURES:
         distances: Tensor = _SquaredDistances.apply(features)
         return distances

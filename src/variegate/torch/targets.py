@@ -130,10 +130,7 @@ class Targets:
 
     @cached_property
     def error_cost(self) -> Tensor:
-        """The cost (B, N) of an error at an item, 0 at padding.
-
-        Of choosing it if it is not wanted, of missing it if it is.
-        """
+        """Costs (B, N) of missing a wanted item or choosing another, 0 at padding."""
         missing, wrongly = (
             given.to(self.dtype)
             if isinstance(given, Tensor)

@@ -257,6 +257,7 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
     def _learn(
         self, examples: Sequence[Example], validation: Any, checkpoint: Any
     ) -> None:
+        """Train on examples, some held out, and set the fitted attributes."""
         features = Features.of(examples[0].ground_set)
         features.check_all(examples)
         held_out = self._validation(validation, features)
@@ -279,6 +280,7 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
         self._set_fitted(network, training.history, result)
 
     def _seed(self) -> bytes:
+        """Return a new seed from ``random_state``, as digits for a run store."""
         state = self.random_state
         seed = secrets.randbits(63)
         if state is not None:
@@ -286,7 +288,7 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
         return str(seed).encode()
 
     def _validation(self, validation: Any, features: Features) -> Sequence[Example]:
-        """Check the examples that were given to judge by, if any."""
+        """Return the examples to judge by, checked; none if ``validation`` is None."""
         if validation is None:
             return ()
         given = check_validation(validation, self.omega)
@@ -297,6 +299,7 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
     def _describe_run(
         self, examples: Sequence[Example], held_out: Sequence[Example]
     ) -> dict[str, Any]:
+        """Return settings and data that a checkpoint must agree with."""
         settings = self.get_params(deep=False)
         state, modules = self.random_state, ((role, settings[role]) for role in ROLES)
         return {
@@ -307,6 +310,7 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
         }
 
     def _make_callback(self) -> Callable[[Epoch], object] | None:
+        """Return the callback, which prints progress as well if verbose."""
         if not self.verbose:
             return self.callback
         tell = ProgressPrinter(type(self).__name__)
@@ -328,6 +332,7 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
         self.n_features_in_ = network.features.n_quality
 
     def _check_parameters(self) -> None:
+        """Refuse parameters of a wrong type or range."""
         for name in ("lam", "omega", "jitter", "weight_decay", "validation_fraction"):
             check_number(name, getattr(self, name))
         check_number("learning_rate", self.learning_rate, positive=True)
@@ -358,6 +363,7 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
 
     @torch.no_grad()
     def _ensemble(self, ground_set: GroundSet) -> LEnsemble:
+        """Return the ensemble of a ground set, on the CPU, jitter included."""
         network = self._network_on_device()
         network.features.check(ground_set)
         alone = Example(0, ground_set, np.zeros(0, dtype=np.intp), 1.0, 1.0)
@@ -368,6 +374,7 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
 
     @torch.no_grad()
     def _log_quality(self, features: FloatArray) -> FloatArray:
+        """Return log-qualities (n,) of quality features (n, d)."""
         network = self._network_on_device()
         u = network.log_quality(network.inputs(features, of_quality=True))
         return np.asarray(u.cpu().numpy(), dtype=np.float64)

@@ -60,7 +60,7 @@ class Perceptron(nn.Module):
 
 @dataclass(frozen=True)
 class Features:
-    """Which features of ground sets go into networks, and how they are scaled."""
+    """The numbers of quality and similarity features that networks take."""
 
     n_quality: int
     # names and sizes of the similarity's blocks, in the order of their columns
@@ -95,7 +95,7 @@ class Features:
             )
 
     def check_all(self, examples: Sequence[Example]) -> None:
-        """Refuse examples with other features, by their position."""
+        """Refuse examples with other features, and name the position of the first."""
         for example in examples:
             with name_position_in_errors(example.position):
                 self.check(example.ground_set)
@@ -103,7 +103,7 @@ class Features:
     def stack_features(
         self, examples: Sequence[Example]
     ) -> tuple[FloatArray, FloatArray]:
-        """Return quality and similarity features, dense, one row an item."""
+        """Return quality (n, d) and similarity features (n, p) of all n items."""
         quality, similarity = [], []
         for example in examples:
             blocks = example.ground_set.blocks
@@ -221,7 +221,7 @@ class Items:
         return len(self.examples)
 
     def batch(self, numbers: IntArray) -> tuple[Tensor, Tensor, ExampleBatch]:
-        """Return the arguments of the network for the ground sets of these numbers."""
+        """Return item features (n, d) and (n, p), and the batch, of numbered sets."""
         device = self.quality.device
         rows = torch.from_numpy(np.concatenate([self.rows[i] for i in numbers]))
         rows = rows.to(device, non_blocking=True)
@@ -239,7 +239,7 @@ def _match_precision(module: nn.Module, numbers: Tensor) -> Tensor:
 def first_network(
     model: NeuralDPP, features: Features, examples: Sequence[Example], seed: int
 ) -> DPPNetwork:
-    """Return the network to start from, on the CPU or where it was."""
+    """Return a new network, scaled, or with ``warm_start`` a copy of the last."""
     if model.warm_start and hasattr(model, "network_"):
         if model.network_.features != features:
             raise ValueError(
@@ -289,6 +289,7 @@ def seeded_random(seed: int, device: torch.device) -> Iterator[None]:
 
 @torch.no_grad()
 def _n_embedding(encoder: nn.Module, n_features: int) -> int:
+    """Return the width of an encoder's output, tried on two items."""
     encoder.eval()
     embedding = encoder(_match_precision(encoder, torch.zeros(2, n_features)))
     if not isinstance(embedding, Tensor) or embedding.shape[:-1] != (2,):
@@ -329,6 +330,7 @@ def _check_output_shapes(network: DPPNetwork) -> None:
 
 
 def _shape_of(found: object) -> str:
+    """Name the shape or the type of an output, for messages."""
     if isinstance(found, Tensor):
         return f"a tensor of shape {tuple(found.shape)}"
     return f"a {type(found).__name__}"

@@ -102,6 +102,7 @@ def decode(document: Mapping[str, Any], own: Own = NOTHING) -> NeuralDPP:
 def _restore_modules(
     names: Mapping[str, str | None], modules: Mapping[str, Any]
 ) -> dict[str, Any]:
+    """Return the given modules by role; refuse missing and unknown ones."""
     if unknown := sorted(set(modules) - {role for role in ROLES if names[role]}):
         raise ModelFileError(f"this model has no {unknown[0]} of your own")
     given = {}
@@ -118,6 +119,7 @@ def _restore_modules(
 
 
 def _read_tensors(text: str) -> dict[str, Tensor]:
+    """Return finite tensors by name, of safetensors in base 64."""
     try:
         weights: dict[str, Tensor] = load(b64decode(text, validate=True))
     except (SafetensorError, ValueError) as error:

@@ -66,7 +66,7 @@ class Epoch(NamedTuple):
 def split_held_out(
     examples: Sequence[Example], fraction: float, seed: int
 ) -> tuple[Sequence[Example], Sequence[Example]]:
-    """Return the examples to learn from, and a share held out to judge by."""
+    """Return examples to learn from, and a random ``fraction`` held out."""
     if len(examples) < 2:
         raise ValueError(
             "of one ground set none can be held out: give more, or validation, or "
@@ -81,7 +81,7 @@ def split_held_out(
 
 @dataclass
 class _Progress:
-    """Counts of passes, of batches in this one, of steps and groups, and losses."""
+    """Passes done; batches and summed losses of this one; passes since the best."""
 
     epoch: int = 0
     batch: int = 0
@@ -139,6 +139,7 @@ class Training:
         return self.history[self.place.best_epoch]
 
     def _verdict(self) -> Verdict | None:
+        """Return why training ends here, or None if it goes on."""
         model, place = self.model, self.place
         if self.held_out is not None and place.n_worse >= model.patience:
             stop = Stop.EARLY
@@ -167,6 +168,7 @@ class Training:
     def _train_epoch(
         self, callback: Callable[[Epoch], object] | None
     ) -> Verdict | None:
+        """Train to the end of a pass; return a verdict if the callback stops."""
         place = self.place
         batches = shuffled_batches(
             self.data.sizes, self.model.batch_size, self.seed, place.epoch
@@ -188,6 +190,7 @@ class Training:
         return STOPPED if is_over else None
 
     def _train_step(self, numbers: IntArray) -> None:
+        """Take a step of the optimizer on numbered ground sets."""
         seeds = np.random.SeedSequence([self.seed, self.place.n_steps])
         torch.manual_seed(int(seeds.generate_state(1, np.uint64)[0]))
         *_, losses = self._compute_losses(self.data, numbers)
@@ -201,7 +204,7 @@ class Training:
     def _compute_losses(
         self, items: Items, numbers: IntArray
     ) -> tuple[ExampleBatch, Kernels, Tensor]:
-        """Return a batch, its kernels, and the loss (B,) of every group."""
+        """Return the batch of numbered groups, its kernels, and their losses (B,)."""
         *features, batch = items.batch(numbers)
         u, S = self.network(*features, batch)
         jitter = self.model.jitter
@@ -247,6 +250,7 @@ class Training:
 
     @torch.no_grad()
     def _evaluate(self, items: Items) -> tuple[float, float]:
+        """Return the mean loss, inf if not finite, and mean expected F-score."""
         self.network.eval()
         total = score = 0.0
         for numbers in batches_by_size(items.sizes, self.model.batch_size):
@@ -260,6 +264,7 @@ class Training:
     # Resuming ---------------------------------------------------------------------
 
     def _restore_checkpoint(self) -> None:
+        """Continue from the checkpoint if there is one."""
         state = self.checkpoint.get("state")
         if state is None:
             return
@@ -277,6 +282,7 @@ class Training:
             ) from None
 
     def _save_if_due(self) -> None:
+        """Write a checkpoint, in at most a small share of the time."""
         started = time.monotonic()
         if self.checkpoint.path is None or started < self._next_write:
             return
