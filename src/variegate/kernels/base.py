@@ -44,7 +44,7 @@ PullBack = Callable[[FloatArray], FloatArray]
 
 
 class Embedding(NamedTuple):
-    """A similarity ``S = Σ_k w_k F_k F_kᵀ + ridge I``."""
+    """Factors of a similarity: ``S = Σ_k w_k F_k F_kᵀ + ridge I``."""
 
     factors: list[FloatArray]  # F_k, of shape (N, D_k)
     weights: FloatArray  # (K,)
@@ -71,7 +71,7 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
 
     @property
     def domain(self) -> Domain:
-        """Where the parameters live; none by default."""
+        """Return the set of allowed parameters; by default that of no parameters."""
         return Free(0)
 
     def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
@@ -79,8 +79,9 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
         return self
 
     def looks_at(self, sizes: IntArray) -> Looks:
-        """Return which rows of which ground sets ``fit`` reads, by their sizes.
+        """Return the rows that ``fit`` reads, from the numbers of items of ground sets.
 
+        The result maps the place of a ground set to its rows; None stands for all rows.
         Where ground sets are spread over many files, ``fit`` is given a sequence that
         has only these.  A kernel with a ``fit`` of its own needs this method there.
         """
@@ -135,13 +136,13 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
     def prepare_embedding(self, ground_set: GroundSet, most: int) -> Any | None:
         """Return the input of :meth:`embedding` for a ground set.
 
-        None where there is no embedding, or one of more than ``most`` columns.
+        None where the kernel has no embedding, or one with more than ``most`` columns.
         """
         size = self.embedding_size
         return None if size is None or size > most else self.prepare(ground_set)
 
     def embedding(self, prepared: Any, parameters: FloatArray) -> Embedding:
-        """Return learned features of the items of a prepared ground set."""
+        """Return the factors (N, D_k), weights and ridge of a prepared ground set."""
         raise TypeError(f"{type(self).__name__} has no embedding")
 
     def pull_back_embedding(
@@ -151,14 +152,15 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
         product: FloatArray,
         diagonal: FloatArray,
     ) -> FloatArray:
-        """Return ``∂f/∂p`` from ``G Φ``, with ``Φ`` the factors of the embedding.
+        """Return ``∂f/∂p`` from ``G = ∂f/∂S`` and the factors of the embedding.
 
-        They stand side by side; ``diagonal`` is that of ``G = ∂f/∂S``.
+        ``product`` is ``G Φ``, (N, columns), with the factors side by side in ``Φ``;
+        ``diagonal`` (N,) is that of ``G``.
         """
         raise TypeError(f"{type(self).__name__} has no embedding")
 
     def stack(self, prepared: Sequence[Any]) -> Any:
-        """Return prepared ground sets of equal size as one."""
+        """Stack B prepared ground sets of equal size along a new first axis."""
         return prepared[0][None] if len(prepared) == 1 else np.stack(prepared)
 
     @abstractmethod
@@ -197,7 +199,7 @@ class FixedKernel(Kernel):
         """Return the N x N similarity of a ground set."""
 
     def prepare(self, ground_set: GroundSet) -> FloatArray:
-        """Return the similarity, checked."""
+        """Return the similarity (N, N), refused if infinite or not semidefinite."""
         S = self.matrix(ground_set)
         if not np.isfinite(S).all():
             raise ValueError(
@@ -219,6 +221,6 @@ class FixedKernel(Kernel):
 
 
 def check_block(block: Any) -> None:
-    """Refuse a block that is not a name."""
+    """Refuse a name of a block that is neither a string nor None."""
     if block is not None and not isinstance(block, str):
         raise ValueError(f"block must be a name or None, got {block!r}")

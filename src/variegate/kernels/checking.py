@@ -122,7 +122,10 @@ def check_kernel(
 
 
 class _Point:
-    """A kernel on a prepared ground set, at some parameters."""
+    """A kernel on a prepared ground set, at free coordinates of its parameters.
+
+    ``name`` says in messages where the point is, such as "the center".
+    """
 
     def __init__(
         self, kernel: Kernel, prepared: Any, free: FloatArray, name: str
@@ -131,18 +134,20 @@ class _Point:
         self.domain, self.place = kernel.domain, f"{type(kernel).__name__} at {name}"
 
     def parameters(self, free: FloatArray | None = None) -> FloatArray:
-        """Return a copy of the parameters, into which a kernel may write."""
+        """Return a new array of the parameters at free coordinates; None: the own."""
         return self.domain.from_free(self.free if free is None else free).copy()
 
     def value(self, free: FloatArray | None = None) -> FloatArray:
-        """Return a copy of the similarity, which the kernel may change later."""
+        """Return a copy of the similarity at free coordinates; None: the own."""
         S = self.kernel.value(self.prepared, self.parameters(free))
         return np.array(S, dtype=np.float64)
 
     def penalty(self, free: FloatArray) -> FloatArray:
+        """Return the penalty at free coordinates, as an array of shape ()."""
         return np.array(self.kernel.penalty_and_gradient(self.parameters(free))[0])
 
     def check_value(self, shape: tuple[int, ...]) -> None:
+        """Refuse a value that is not semidefinite, or differs between two calls."""
         name, parameters = f"value of {self.place}", self.parameters()
         S = np.array(self.kernel.value(self.prepared, parameters))
         _check_array(name, S, shape)
@@ -156,6 +161,7 @@ class _Point:
             )
 
     def check_gradient(self, G: FloatArray) -> None:
+        """Refuse gradients that are ill-formed, or differ between two methods."""
         name = f"pull_back of {self.place}"
         given, parameters = G.copy(), self.parameters()
         gradient = np.array(self.kernel.pull_back(self.prepared, parameters, given))
@@ -171,7 +177,10 @@ class _Point:
         _check_array(name, slope, parameters.shape)
 
     def compare(self, direction: FloatArray, G: FloatArray, rtol: float) -> bool:
-        """Compare both gradients with differences; return whether the value changes."""
+        """Refuse gradients unlike differences; return whether the value changes.
+
+        ``direction`` is in free coordinates; ``rtol`` is the difference allowed.
+        """
         at = self.parameters()
         one, slope = np.ones(()), self.kernel.penalty_and_gradient(at)[1]
         self._compare("the penalty", self.penalty, one, slope, direction, rtol)
@@ -189,12 +198,14 @@ class _Point:
     ) -> bool:
         """Compare along a direction; return whether the function changes along it.
 
-        ``gradient``, in the parameters, is that of the inner product of function and G.
+        ``gradient``, in the parameters, is that of ``Σ G ∘ function``; ``name`` is
+        "the penalty" or "value".
         """
         slope = self.domain.pull_back(self.free, gradient)
         rounding = _LOST * float(np.linalg.norm(function(self.free)))
 
         def difference(along: FloatArray) -> tuple[float, float, float]:
+            """Return the slope of ``Σ G ∘ function``, the derivative's size and error."""
             D, error = _derivative(function, self.free, along)
             size = float(np.linalg.norm(D))
             if not error <= _ROUGH * size + rounding:
@@ -229,7 +240,7 @@ class _Point:
 def _derivative(
     function: Callable[[FloatArray], FloatArray], at: FloatArray, direction: FloatArray
 ) -> tuple[FloatArray, float]:
-    """Return the derivative along a direction, and an estimate of its error.
+    """Return the derivative along a direction, and the norm of its estimated error.
 
     Fourth-order central differences with several steps; of neighbouring steps, the two
     with the closest results give derivative and error.
@@ -262,11 +273,13 @@ def _check_array(name: str, array: Any, shape: tuple[int, ...]) -> None:
 def _check_unchanged(
     name: str, argument: str, after: FloatArray, before: FloatArray
 ) -> None:
+    """Refuse a method (``name``) that has written into one of its arguments."""
     if not np.array_equal(after, before):
         raise ValueError(f"{name} writes into {argument}: compute on a copy")
 
 
 def _check_equal(name: str, found: Any, other: str, expected: FloatArray) -> None:
+    """Refuse a result ``found`` of ``name`` that differs from that of ``other``."""
     found = np.asarray(found)
     _check_array(name, found, expected.shape)
     size = np.abs(expected).max(initial=0.0)

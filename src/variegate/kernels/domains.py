@@ -47,7 +47,7 @@ class Domain(ABC):
         return free
 
     def pull_back(self, free: FloatArray, gradient: FloatArray) -> FloatArray:
-        """Return the gradient in free coordinates from that at ``from_free(free)``."""
+        """Return ``∂f/∂free`` from ``gradient``, ``∂f/∂p`` at ``from_free(free)``."""
         return gradient
 
 
@@ -87,8 +87,8 @@ class Simplex(Domain):
     def project(self, parameters: FloatArray) -> FloatArray:
         """Return the nearest weights (Duchi et al., ICML 2008).
 
-        The largest is taken from all of them first, which changes nothing but that
-        the one of all that is subtracted is not lost beside a large number.
+        The largest parameter is first subtracted from all, which changes no result, so
+        that no digit of the sum 1 is lost beside a large number.
         """
         parameters = parameters - parameters.max()
         descending = np.sort(parameters)[::-1]
@@ -97,22 +97,22 @@ class Simplex(Domain):
         return np.asarray(np.maximum(parameters - threshold, 0.0))
 
     def to_free(self, parameters: FloatArray) -> FloatArray:
-        """Return the square roots of the weights."""
+        """Return the square roots of the weights, none of them zero."""
         return np.sqrt(np.maximum(parameters, _SMALLEST_WEIGHT))
 
     def from_free(self, free: FloatArray) -> FloatArray:
-        """Return the normalised squares."""
+        """Return the weights ``z² / Σ z²`` of free coordinates ``z``."""
         squares = (free / np.abs(free).max()) ** 2
         return np.asarray(squares / squares.sum())
 
     def pull_back(self, free: FloatArray, gradient: FloatArray) -> FloatArray:
-        """Return ``2 z ∘ (g - wᵀg) / Σ z²``."""
+        """Return ``2 z ∘ (g - wᵀg) / Σ z²`` for ``z = free`` and ``g = gradient``."""
         weights = self.from_free(free)
         return 2.0 * free / (free @ free) * (gradient - weights @ gradient)
 
 
 class Product(Domain):
-    """Parameters of several domains, one after another.
+    """Parameters of several domains, one after another; methods apply part by part.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class Product(Domain):
         self.parts = parts
 
     def split(self, parameters: FloatArray) -> list[FloatArray]:
-        """Return the parameters of every part, as views."""
+        """Return the parameters of every part, as views of one flat array."""
         ends = np.cumsum([part.size for part in self.parts])
         return np.split(parameters, ends[:-1])
 
@@ -152,5 +152,6 @@ class Product(Domain):
     def _apply_to_parts(
         self, apply: Callable[[Domain, FloatArray], FloatArray], flat: FloatArray
     ) -> FloatArray:
+        """Apply a function to every part and its share of ``flat``; join results."""
         values = zip(self.parts, self.split(flat), strict=True)
         return np.concatenate([apply(part, own) for part, own in values])

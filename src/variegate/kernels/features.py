@@ -43,7 +43,7 @@ _SMALLEST_EIGENVALUE = 1e-12
 
 
 class FeatureMap:
-    """Features of items, for any bandwidth.
+    """Features of items, for any bandwidth: "fourier" or "nystroem".
 
     ``numbers`` are the landmarks (m, p) of "nystroem"; or, of "fourier", standard
     normal numbers (p, rank / 2): ``√2 / σ`` times them are the frequencies.
@@ -55,11 +55,11 @@ class FeatureMap:
 
     @property
     def n_features(self) -> int:
-        """The number of features of an item."""
+        """Return ``p``, the number of similarity features of an item that goes in."""
         return int(self.numbers.shape[0 if self.approximation == "fourier" else 1])
 
     def __call__(self, X: Any, bandwidth: float) -> FloatArray:
-        """Return the features (N, rank) of items ``X``, an array or CSR matrix."""
+        """Return the features (N, rank) of items ``X`` (N, p), an array or CSR."""
         check_n_features(X, self.n_features)
         prepare = (
             _fourier_features if self.approximation == "fourier" else _nystroem_features
@@ -76,11 +76,12 @@ class FeatureMap:
 def _fourier_features(
     numbers: FloatArray, bandwidth: float
 ) -> Callable[[Any], FloatArray]:
-    """Return the function from rows to cosines and sines, in pairs."""
+    """Return a function from rows (n, p) to cosines, then sines: (n, rank)."""
     frequencies = numbers * (np.sqrt(2.0) / bandwidth)
     half = frequencies.shape[1]
 
     def compute(rows: Any) -> FloatArray:
+        """Return cosines and sines of the angles, divided by ``√(rank / 2)``."""
         angles = np.asarray(rows @ frequencies)
         features = np.empty((len(angles), 2 * half))
         np.cos(angles, out=features[:, :half])
@@ -94,9 +95,10 @@ def _fourier_features(
 def _nystroem_features(
     landmarks: FloatArray, bandwidth: float
 ) -> Callable[[Any], FloatArray]:
-    """Return the function from rows to similarities to landmarks, decorrelated."""
+    """Return a function from rows (n, p) to features ``k_z(x) K_zz^{-1/2}``."""
 
     def similarity(rows: Any) -> FloatArray:
+        """Return the Gaussian similarity (n, m) of rows to the landmarks."""
         if sparse.issparse(rows):
             from sklearn.metrics.pairwise import euclidean_distances  # slow to import
 
@@ -114,7 +116,7 @@ def _nystroem_features(
 
 
 def check_approximation(kernel: Any) -> None:
-    """Refuse parameters of a kernel's Gaussians that make no sense."""
+    """Refuse invalid ``anchored``, ``approximation``, ``rank`` or seed of a kernel."""
     check_flag("anchored", kernel.anchored)
     approximation, rank = kernel.approximation, kernel.rank
     if approximation is None:
@@ -151,7 +153,10 @@ def check_seed(random_state: Any) -> None:
 def fit_feature_map(
     kernel: Any, ground_sets: Sequence[GroundSet], block: str | None
 ) -> FeatureMap:
-    """Draw frequencies, or choose landmarks among the items of all ground sets."""
+    """Draw frequencies, or choose landmarks among the items of all ground sets.
+
+    ``kernel`` gives ``approximation``, ``rank``, ``random_state`` and ``anchored``.
+    """
     rank = kernel.rank
     generator = np.random.default_rng(kernel.random_state)
     n_features = common_n_features(ground_sets, block)
@@ -167,6 +172,7 @@ def fit_feature_map(
 def _choose_landmarks(
     pool: FloatArray, count: int, generator: np.random.Generator
 ) -> FloatArray:
+    """Return up to ``count`` rows of a pool of items, spread out as by k-means++."""
     if len(pool) <= count or count == 0:
         return pool[:count]
     from sklearn.cluster import kmeans_plusplus  # slow to import, seldom needed
@@ -179,9 +185,10 @@ def _choose_landmarks(
 def approximate_features(
     feature_map: FeatureMap, items: Any, bandwidth: float, anchored: bool
 ) -> FloatArray:
-    """Return the features of items; if ``anchored``, seen from the origin.
+    """Return the features (N, rank) of items whose products approximate a Gaussian.
 
-    Then they are ``σ/√2 (f(x) - f(0))``: see :class:`variegate.kernels.Gaussian`.
+    If ``anchored``, they are ``σ/√2 (f(x) - f(0))``, as seen from the origin: see
+    :class:`variegate.kernels.Gaussian`.
     """
     features = feature_map(items, bandwidth)
     if anchored:
@@ -191,7 +198,7 @@ def approximate_features(
 
 
 def check_n_features(X: Any, fitted: int) -> None:
-    """Refuse features of other items than the kernel was fitted with."""
+    """Refuse items ``X`` with another number of features than ``fitted``."""
     if X.shape[1] != fitted:
         raise ValueError(
             f"{X.shape[1]} similarity features, but the kernel was fitted with {fitted}"
@@ -199,7 +206,7 @@ def check_n_features(X: Any, fitted: int) -> None:
 
 
 def common_n_features(ground_sets: Sequence[GroundSet], block: str | None) -> int:
-    """Return the number of similarity features, the same for all ground sets."""
+    """Return the number of similarity features; refuse ground sets that differ."""
     n_features = -1
     for position, ground_set in loaded_ground_sets(ground_sets):
         with name_position_in_errors(position):
@@ -215,7 +222,7 @@ def common_n_features(ground_sets: Sequence[GroundSet], block: str | None) -> in
 
 
 def as_dense(features: Any) -> FloatArray:
-    """Return features, or some rows of them, as an array."""
+    """Return features, sparse or dense, as an array."""
     dense: FloatArray = features.toarray() if sparse.issparse(features) else features
     return dense
 
@@ -223,7 +230,10 @@ def as_dense(features: Any) -> FloatArray:
 def stacked_features(
     ground_sets: Sequence[GroundSet], block: str | None
 ) -> FloatArray | None:
-    """Return the features (B, N, p) of ground sets of equal size, if that can be."""
+    """Return the features (B, N, p) of ground sets of equal size.
+
+    None where they are sparse, differ in ``p``, or have no such block.
+    """
     try:
         features = [ground_set.features(block) for ground_set in ground_sets]
         return None if any(map(sparse.issparse, features)) else np.stack(features)
@@ -232,13 +242,13 @@ def stacked_features(
 
 
 def settled(approximation: str, numbers: Any) -> FeatureMap:
-    """Return the map of a model file."""
+    """Return the feature map of an approximation from the numbers of a model file."""
     MATRIX.check(numbers, "features")
     return FeatureMap(approximation, np.array(numbers, dtype=np.float64))
 
 
 def fitted_maps(kernel: Any) -> Any:
-    """Return the feature maps of a fitted kernel."""
+    """Return ``features_``, the feature maps of a kernel; refuse an unfitted kernel."""
     if not hasattr(kernel, "features_"):
         raise ValueError("the approximation is not settled yet: call fit first")
     return kernel.features_
@@ -247,14 +257,17 @@ def fitted_maps(kernel: Any) -> Any:
 def pool_of_items(
     ground_sets: Sequence[GroundSet], block: str | None, generator: np.random.Generator
 ) -> FloatArray:
-    """Return the items of all ground sets, or of many a random part."""
+    """Return the features (n, p) of all items, or of ``POOLED_ITEMS`` random ones."""
     rows = pooled(ground_set_sizes(ground_sets), generator).items()
     parts = [as_dense(ground_sets[i].features(block)[some]) for i, some in rows]
     return np.concatenate(parts)
 
 
 def pooled(sizes: IntArray, generator: np.random.Generator) -> Looks:
-    """Return the rows of each ground set that :func:`pool_of_items` takes."""
+    """Return the rows of each ground set that :func:`pool_of_items` takes.
+
+    ``sizes`` are the numbers of items of the ground sets.
+    """
     ends = np.cumsum(sizes, dtype=np.int64)
     n_items = int(ends[-1])
     chosen = np.arange(min(n_items, POOLED_ITEMS))
@@ -269,7 +282,7 @@ def pooled(sizes: IntArray, generator: np.random.Generator) -> Looks:
 
 
 def looks_of_approximation(kernel: Any, sizes: IntArray) -> Looks:
-    """Return the rows for :func:`fit_feature_map`; none without approximation."""
+    """Return the rows that :func:`fit_feature_map` reads: none if nothing is fitted."""
     if kernel.approximation is None:
         return {}
     if kernel.approximation == "fourier":  # only the number of features
@@ -302,9 +315,11 @@ class KernelWithStart(Kernel):
         check_seed(self.random_state)
 
     def looks_at(self, sizes: IntArray) -> Looks:
+        """Return the rows that :func:`pool_of_items` takes in ``fit``."""
         return pooled(sizes, np.random.default_rng(self.random_state))
 
     def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
+        """Find the start of the parameters from items of the ground sets."""
         self.check()
         common_n_features(ground_sets, self.block)
         generator = np.random.default_rng(self.random_state)
@@ -316,7 +331,7 @@ class KernelWithStart(Kernel):
         """Set the fitted arrays from items (n, d), at most ``POOLED_ITEMS``."""
 
     def start(self) -> FloatArray:
-        """Return the start of the parameters, once it is fitted."""
+        """Return the start of the parameters; refuse a kernel that is not fitted."""
         *_, name = self.fitted_arrays
         if not hasattr(self, f"{name}_"):
             raise ValueError(f"{self.start_name} not settled yet: call fit first")
@@ -324,18 +339,23 @@ class KernelWithStart(Kernel):
         return start
 
     def get_state(self) -> dict[str, Any]:
+        """Return the fitted arrays by name, as lists; nothing before ``fit``."""
         if not hasattr(self, f"{next(iter(self.fitted_arrays))}_"):
             return {}
         return {name: getattr(self, f"{name}_").tolist() for name in self.fitted_arrays}
 
     def set_state(self, state: dict[str, Any]) -> None:
+        """Set the fitted arrays from the lists of a model file, checked."""
         self.check()
         for name, schema in self.fitted_arrays.items() if state else ():
             schema.check(state[name], name)
             setattr(self, f"{name}_", np.array(state[name], dtype=np.float64))
 
     def penalty_and_gradient(self, parameters: FloatArray) -> tuple[float, FloatArray]:
-        """Return ``penalty / 2`` times the squared distance from the start."""
+        """Return ``penalty / 2`` times the squared length of the parameters.
+
+        These are the distance from the start.
+        """
         gradient = self.penalty * parameters
         return 0.5 * float(gradient @ parameters), gradient
 
@@ -343,7 +363,7 @@ class KernelWithStart(Kernel):
     def value_and_pull_back(
         self, prepared: FloatArray, parameters: FloatArray
     ) -> tuple[FloatArray, PullBack]:
-        """Return the similarity, and the gradient as a function of ``G``."""
+        """Return the similarity, and a function from ``G = ∂f/∂S`` to ``∂f/∂p``."""
 
     def value(self, prepared: FloatArray, parameters: FloatArray) -> FloatArray:
         return self.value_and_pull_back(prepared, parameters)[0]

@@ -83,6 +83,7 @@ class Gaussian(FixedKernel):
         self.anchored = anchored
 
     def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
+        """Draw frequencies or choose landmarks, if there is an approximation."""
         check_approximation(self)
         if self.approximation is not None:
             self.features_ = fit_feature_map(self, ground_sets, self.block)
@@ -107,7 +108,7 @@ class Gaussian(FixedKernel):
         check_approximation(self)
 
     def factors(self, ground_set: GroundSet) -> list[FloatArray] | None:
-        """Return the features of the approximation, if there is one."""
+        """Return one factor (N, rank), the features; None without approximation."""
         if self.approximation is None:
             return None
         self.check()
@@ -119,9 +120,9 @@ class Gaussian(FixedKernel):
         ]
 
     def matrix(self, ground_set: GroundSet) -> FloatArray:
-        """Return ``exp(-D / σ²)`` of the squared distances ``D``, or about that.
+        """Return ``exp(-D / σ²)`` of the squared distances ``D``.
 
-        Anchored, if it is to be.
+        If ``anchored``, seen from the origin; approximated, where there is a rank.
         """
         self.check()
         factors = self.factors(ground_set)
@@ -140,14 +141,17 @@ def gaussian(squared_distances: FloatArray, bandwidth: float) -> FloatArray:
 
 
 def gaussian_expm1(squared_distances: FloatArray, bandwidth: float) -> FloatArray:
-    """Return ``exp(-D / σ²) - 1``, all digits of it."""
+    """Return ``exp(-D / σ²) - 1`` with full relative accuracy, also near 0."""
     return np.asarray(np.expm1(-squared_distances / bandwidth / bandwidth))
 
 
 def anchored_gaussian(
     squared_distances: FloatArray, squared_norms: FloatArray, bandwidth: float
 ) -> FloatArray:
-    """Return the Gaussian seen from the origin; its constant is never there."""
+    """Return the similarity (N, N) of a Gaussian seen from the origin.
+
+    From ``‖φ_i - φ_j‖²`` and ``‖φ_i‖²``; the constant 1 cancels before rounding.
+    """
     to_origin = gaussian_expm1(squared_norms, bandwidth)
     S = gaussian_expm1(squared_distances, bandwidth)
     S -= to_origin[:, None] + to_origin
@@ -157,14 +161,14 @@ def anchored_gaussian(
 
 
 def squared_norms(features: Any) -> FloatArray:
-    """Return ``‖φ_i‖²``."""
+    """Return ``‖φ_i‖²`` (N,) of features (N, p), sparse or dense."""
     if sparse.issparse(features):
         return np.asarray(features.multiply(features).sum(axis=1)).ravel()
     return np.asarray(np.einsum("ij,ij->i", features, features))
 
 
 def squared_distances(features: Any) -> FloatArray:
-    """Return ``‖φ_i - φ_j‖²`` with an exact zero diagonal.
+    """Return ``‖φ_i - φ_j‖²`` (N, N) of features (N, p), with an exact zero diagonal.
 
     Near-duplicates decide determinants, so small distances must not drown in the
     rounding of large norms: differences are taken directly where that is affordable.

@@ -99,6 +99,7 @@ class Kinds(KernelWithStart):
         super().check()
 
     def find_start(self, items: FloatArray, generator: np.random.Generator) -> None:
+        """Set the mean of the items and the centres of ``k``-means."""
         self.center_: FloatArray = items.mean(axis=0)
         distinct = np.unique(unit_rows(items - self.center_), axis=0)
         seed = int(generator.integers(2**31))
@@ -117,7 +118,7 @@ class Kinds(KernelWithStart):
         return Free(n_kinds * (n_features + 1) + 1)
 
     def weights(self, parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return ``W`` of shape (n_kinds, d) and ``b`` of shape (n_kinds,)."""
+        """Return ``W`` (n_kinds, d) and ``b`` (n_kinds,): start plus parameters."""
         centers = self.start()
         added = parameters[: centers.size].reshape(centers.shape)
         squared = np.einsum("kd,kd->k", centers, centers)
@@ -127,13 +128,13 @@ class Kinds(KernelWithStart):
         )
 
     def learned_epsilon(self, parameters: FloatArray) -> float:
-        """Return ``ε``."""
+        """Return ``ε``, of which the last parameter shifts the log-odds."""
         return float(expit(logit(self.epsilon) + parameters[-1]))
 
     # Similarity -------------------------------------------------------------------
 
     def prepare(self, ground_set: GroundSet) -> FloatArray:
-        """Return the features, centred and of unit length."""
+        """Return the features (N, d), centred and of unit length."""
         self.start()
         features = ground_set.features(self.block)
         check_n_features(features, len(self.center_))
@@ -143,6 +144,7 @@ class Kinds(KernelWithStart):
         return prepared
 
     def prepare_together(self, ground_sets: Sequence[GroundSet]) -> FloatArray | None:
+        """Return the prepared features (B, N, d); None where they cannot be stacked."""
         features = stacked_features(ground_sets, self.block)
         own, n_features = type(self).prepare is Kinds.prepare, self.start().shape[1]
         if not own or features is None or features.shape[-1] != n_features:
@@ -155,7 +157,7 @@ class Kinds(KernelWithStart):
         return self._roots(self.prepare(ground_set), parameters) ** 2
 
     def familiarity(self, ground_set: GroundSet) -> FloatArray:
-        """Return, for every item, the cosine with the nearest centre at the start.
+        """Return (N,) for every item the cosine with the nearest centre at the start.
 
         Items of kinds that were absent from training are far from all of them.
         """
@@ -163,7 +165,7 @@ class Kinds(KernelWithStart):
         return np.asarray((self.prepare(ground_set) @ centers.T).max(axis=1))
 
     def _roots(self, prepared: FloatArray, parameters: FloatArray) -> FloatArray:
-        """Return ``φ = √p``."""
+        """Return ``φ = √p`` (..., N, n_kinds) of one ground set or a stack."""
         W, b = self.weights(parameters)
         # One product of all items: NumPy would take those of a stack one by one.
         logits = prepared.reshape(-1, prepared.shape[-1]) @ W.T
@@ -186,6 +188,7 @@ class Kinds(KernelWithStart):
         S[..., items, items] = 1.0
 
         def pull_back(G: FloatArray) -> FloatArray:
+            """Return ``∂f/∂p`` from ``G = ∂f/∂S``."""
             own = np.einsum("...ii->...i", G)
             return self._pull_back(prepared, parameters, roots, G @ roots, own)
 
@@ -196,7 +199,7 @@ class Kinds(KernelWithStart):
         return len(self.start())
 
     def embedding(self, prepared: FloatArray, parameters: FloatArray) -> Embedding:
-        """Return ``φ``, ``1 - ε`` and ``ε``."""
+        """Return the factor ``φ`` (N, n_kinds), weight ``1 - ε`` and ridge ``ε``."""
         epsilon = self.learned_epsilon(parameters)
         roots = self._roots(prepared, parameters)
         return Embedding([roots], np.array([1.0 - epsilon]), epsilon)
@@ -208,6 +211,7 @@ class Kinds(KernelWithStart):
         product: FloatArray,
         diagonal: FloatArray,
     ) -> FloatArray:
+        """Return ``∂f/∂p`` from ``product``, ``G φ``, and the ``diagonal`` of ``G``."""
         gradient = np.zeros(len(parameters))
         for rows in chunks(len(prepared)):
             part = prepared[rows]
@@ -224,10 +228,10 @@ class Kinds(KernelWithStart):
         product: FloatArray,
         diagonal: FloatArray,
     ) -> FloatArray:
-        """Return the gradient from ``G φ`` and the diagonal of ``G``.
+        """Return ``∂f/∂p`` from ``product = G φ`` and the ``diagonal`` of ``G``.
 
-        By ``∂φ_k/∂l_j = φ_k ([k=j] - p_j) / 2`` for the logits ``l = W x + b``, and
-        ``∂S/∂ε = I - φ φᵀ``.
+        ``roots`` are ``φ``.  By ``∂φ_k/∂l_j = φ_k ([k=j] - p_j) / 2`` for the logits
+        ``l = W x + b``, and ``∂S/∂ε = I - φ φᵀ``.
         """
         epsilon = self.learned_epsilon(parameters)
         inner = np.einsum("...k,...k->...", roots, product)
@@ -242,6 +246,7 @@ class Kinds(KernelWithStart):
 
 
 def _kmeans_centers(items: FloatArray, n_kinds: int, seed: int) -> FloatArray:
+    """Return centres (n_kinds, d) by k-means, or the items where they are few."""
     if len(items) <= n_kinds:
         return items
     from sklearn.cluster import KMeans  # slow to import, seldom needed

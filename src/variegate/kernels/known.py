@@ -20,7 +20,7 @@ Looks = dict[int, "IntArray | None"]
 
 
 class SomeRows:
-    """Some rows of the features of a ground set, known by their numbers in it."""
+    """The features of some rows of a ground set, asked for by row number."""
 
     def __init__(self, ground_set: GroundSet, rows: IntArray) -> None:
         self._size = len(ground_set)
@@ -33,7 +33,7 @@ class SomeRows:
         return self._size
 
     def features(self, block: str | None = None) -> _PartialMatrix:
-        """Return the features of a block, to be asked for rows that are known."""
+        """Return the features of a block; only known rows can be indexed."""
         if block is None and len(self._blocks) == 1:
             block = next(iter(self._blocks))
         return self._blocks[block or ""]
@@ -41,13 +41,14 @@ class SomeRows:
 
 @dataclass(frozen=True, eq=False)
 class _PartialMatrix:
-    """A matrix of which some rows are known."""
+    """A matrix of some shape with known ``values`` of some sorted ``rows``."""
 
     shape: tuple[int, int]
     rows: IntArray
     values: Any
 
     def __getitem__(self, rows: IntArray) -> Any:
+        """Return the values of rows by number; refuse a row that is unknown."""
         places = np.searchsorted(self.rows, rows)
         if not np.array_equal(self.rows[places], rows):
             raise LookupError("a kernel looks at rows that looks_at did not name")
@@ -55,7 +56,7 @@ class _PartialMatrix:
 
 
 class PartlyLoaded(Sequence[Any]):
-    """Ground sets with known sizes (n,), and the rows of some of them by place."""
+    """Ground sets of known sizes (n,), some of them in memory, by their places."""
 
     def __init__(
         self, sizes: IntArray, known: Mapping[int, GroundSet | SomeRows]
@@ -67,6 +68,7 @@ class PartlyLoaded(Sequence[Any]):
         return len(self.sizes)
 
     def __getitem__(self, place: Any) -> Any:
+        """Return the ground set at a place; refuse one that is not in memory."""
         if place not in self.known:
             raise LookupError(
                 f"a kernel looks at ground set {place}, which looks_at did not name"
@@ -82,14 +84,14 @@ def ground_set_sizes(ground_sets: Sequence[GroundSet]) -> IntArray:
 
 
 def loaded_ground_sets(ground_sets: Sequence[GroundSet]) -> Iterable[tuple[int, Any]]:
-    """Return the ground sets that can be read, with their places."""
+    """Return pairs of place and ground set for all that are in memory."""
     if isinstance(ground_sets, PartlyLoaded):
         return ground_sets.known.items()
     return enumerate(ground_sets)
 
 
 def merge_looks(several: Iterable[Looks]) -> Looks:
-    """Return the union of several."""
+    """Return the union of the rows to read, place by place."""
     together: Looks = {}
     for looks in several:
         for place, rows in looks.items():

@@ -37,7 +37,7 @@ class Linear(FixedKernel):
         check_block(self.block)
 
     def matrix(self, ground_set: GroundSet) -> FloatArray:
-        """Return ``Φ Φᵀ``."""
+        """Return ``Φ Φᵀ`` (N, N) of the features ``Φ``, scaled if so asked."""
         features = ground_set.features(self.block)
         if self.normalize:
             features = _unit_rows(features)
@@ -46,7 +46,7 @@ class Linear(FixedKernel):
         return as_dense(product)
 
     def factors(self, ground_set: GroundSet) -> list[FloatArray] | None:
-        """Return ``[Φ]`` where there are fewer than half as many features as items."""
+        """Return ``[Φ]``; None where features are at least half as many as items."""
         features = ground_set.features(self.block)
         # Wide sparse features must stay sparse; a subclass may mean another matrix.
         if (
@@ -60,6 +60,7 @@ class Linear(FixedKernel):
 
 
 def _unit_rows(features: Any) -> Any:
+    """Return rows scaled to unit length, sparse or dense; rows of zeros stay."""
     from sklearn.preprocessing import normalize  # slow to import, seldom needed
 
     return normalize(features)

@@ -69,6 +69,7 @@ class Metric(KernelWithStart):
         super().check()
 
     def find_start(self, items: FloatArray, generator: np.random.Generator) -> None:
+        """Set ``W`` at the start from principal components and the median distance."""
         components = _principal_components(items, self.rank)
         some = generator.permutation(len(items))[:MEDIAN_ITEMS]
         distances = squared_distances(items[some] @ components.T)
@@ -88,14 +89,14 @@ class Metric(KernelWithStart):
         return Free(self.start().size)
 
     def weights(self, parameters: FloatArray) -> FloatArray:
-        """Return ``W``."""
+        """Return ``W`` (rank, d): the start plus the parameters."""
         start = self.start()
         return np.asarray(start + parameters.reshape(start.shape))
 
     # Similarity -------------------------------------------------------------------
 
     def prepare(self, ground_set: GroundSet) -> FloatArray:
-        """Return the features, less their mean, which changes no difference."""
+        """Return the features (N, d) less their mean, which changes no difference."""
         features = ground_set.features(self.block)
         check_n_features(features, self.start().shape[1])
         dense = as_dense(features)
@@ -104,7 +105,7 @@ class Metric(KernelWithStart):
     def value_and_pull_back(
         self, prepared: FloatArray, parameters: FloatArray
     ) -> tuple[FloatArray, PullBack]:
-        """Return ``exp(-D / 2)`` of the squared distances, and its pull-back.
+        """Return ``S = exp(-D / 2)`` of the squared distances ``D``, and its pull-back.
 
         With ``z = W x`` and ``H = G ∘ S``, ``∂f/∂z_i = -2 Σ_j H_ij (z_i - z_j)``, where
         the diagonal of ``S`` does not count.
@@ -117,6 +118,7 @@ class Metric(KernelWithStart):
         S = _gaussian_similarity(placed)
 
         def pull_back(G: FloatArray) -> FloatArray:
+            """Return ``∂f/∂W``, flat, from ``G = ∂f/∂S``."""
             H = G * S
             slopes = H @ placed
             slopes -= H.sum(axis=-1)[..., None] * placed
@@ -144,7 +146,7 @@ def _gaussian_similarity(placed: FloatArray) -> FloatArray:
 
 
 def _principal_components(items: FloatArray, rank: int) -> FloatArray:
-    """Return at most ``rank`` directions of the largest variance, of unit length."""
+    """Return up to ``rank`` unit directions (r, d) of the largest variance."""
     covariance = np.cov(items, rowvar=False).reshape(items.shape[1], -1)
     values, vectors = np.linalg.eigh(covariance)
     used = values > 1e-12 * max(values[-1], 0.0)

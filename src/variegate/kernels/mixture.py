@@ -45,6 +45,7 @@ class Mixture(WeightedSum):
         self.kernels = kernels
 
     def _checked_kernels(self) -> Sequence[Kernel]:
+        """Return the kernels as given; refuse an empty list and other objects."""
         if not hasattr(self.kernels, "__len__"):
             raise ValueError(f"kernels must be a list of kernels, got {self.kernels!r}")
         if not len(self.kernels):
@@ -76,6 +77,7 @@ class Mixture(WeightedSum):
             kernel.set_state(part)
 
     def _current_kernels(self) -> Sequence[Kernel]:
+        """Return the fitted kernels, or before ``fit`` the given ones."""
         return getattr(self, "kernels_", None) or self._checked_kernels()
 
     def _learned_kernels(self) -> dict[int, Kernel]:
@@ -84,12 +86,13 @@ class Mixture(WeightedSum):
         return {k: part for k, part in parts if not isinstance(part, FixedKernel)}
 
     def _fixed_places(self) -> IntArray:
+        """Return the places of kernels without parameters."""
         learned = self._learned_kernels()
         return np.array([k for k in range(self.n_weights) if k not in learned], np.intp)
 
     @property
     def stackable(self) -> bool:  # type: ignore[override]
-        """Whether all kernels are."""
+        """Tell whether every kernel takes ground sets of equal size in a stack."""
         return all(kernel.stackable for kernel in self._current_kernels())
 
     @property
@@ -98,13 +101,13 @@ class Mixture(WeightedSum):
 
     @property
     def domain(self) -> Domain:  # type: ignore[override]
-        """The simplex, one weight a kernel, and the domains of learned kernels."""
+        """Return the simplex of the weights, then the domains of learned kernels."""
         learned = [kernel.domain for kernel in self._learned_kernels().values()]
         weights = Simplex(self.n_weights)
         return Product((weights, *learned)) if learned else weights
 
     def split(self, parameters: FloatArray) -> tuple[FloatArray, list[FloatArray]]:
-        """Return the weights, and the parameters of every learned kernel."""
+        """Return the weights, and a list of the parameters of every learned kernel."""
         domain = self.domain
         if not isinstance(domain, Product):
             return parameters, []
@@ -112,6 +115,7 @@ class Mixture(WeightedSum):
         return weights, others
 
     def penalty_and_gradient(self, parameters: FloatArray) -> tuple[float, FloatArray]:
+        """Return the sum of the penalties of learned kernels; weights have none."""
         weights, others = self.split(parameters)
         each = zip(self._learned_kernels().values(), others, strict=True)
         found = [kernel.penalty_and_gradient(own) for kernel, own in each]
@@ -120,7 +124,7 @@ class Mixture(WeightedSum):
         return total, np.concatenate(gradients)
 
     def factors(self, ground_set: GroundSet) -> list[FloatArray] | None:
-        """Return the factor of every kernel, if all are fixed and have one."""
+        """Return one factor a kernel; None unless all are fixed and have one each."""
         factors = []
         for kernel in self._current_kernels():
             factor = _single_factor(kernel, ground_set)
@@ -130,10 +134,10 @@ class Mixture(WeightedSum):
         return factors
 
     def prepare_embedding(self, ground_set: GroundSet, most: int) -> list[Any] | None:
-        """Return the factors of fixed kernels, and the prepared input of learned ones.
+        """Return, kernel by kernel, a fixed one's factor or a learned one's input.
 
-        None where a kernel has neither factor nor embedding; where none is learned,
-        :meth:`factors` say it all.
+        None where a kernel has neither factor nor embedding, where all columns together
+        exceed ``most``, or where no kernel is learned: :meth:`factors` serve there.
         """
         learned, prepared = self._learned_kernels(), []
         if not learned:
@@ -186,7 +190,8 @@ class Mixture(WeightedSum):
     ) -> FloatArray:
         """Return the gradient in the weights and in the parameters of the kernels.
 
-        By ``⟨G, F Fᵀ⟩ = ⟨F, G F⟩``, each kernel having columns of ``G Φ``.
+        By ``⟨G, F Fᵀ⟩ = ⟨F, G F⟩``: ``product`` is ``G Φ``, with all kernels' factors
+        ``F`` side by side in ``Φ``, and ``diagonal`` (N,) that of ``G``.
         """
         weights, _ = self.split(parameters)
         slopes, gradients, start = np.zeros(self.n_weights), [], 0
@@ -207,7 +212,7 @@ class Mixture(WeightedSum):
         return np.concatenate([slopes, *gradients])
 
     def matrices(self, ground_set: GroundSet) -> Sequence[FloatArray]:
-        """Return the similarity of every kernel without parameters."""
+        """Return the similarities (N, N) of the kernels without parameters."""
         parts = self._current_kernels()
         return [parts[place].prepare(ground_set) for place in self._fixed_places()]
 
@@ -223,6 +228,7 @@ class Mixture(WeightedSum):
         )
 
     def stack(self, prepared: Sequence[Any]) -> Any:
+        """Stack prepared ground sets of equal size, kernel by kernel."""
         if not isinstance(prepared[0], _Prepared):
             return super().stack(prepared)
         fixed = [one.fixed for one in prepared if one.fixed is not None]
@@ -245,7 +251,10 @@ class Mixture(WeightedSum):
     def value_and_pull_back(
         self, prepared: Any, parameters: FloatArray
     ) -> tuple[FloatArray, PullBack]:
-        """Return both, the similarities of learned kernels computed once."""
+        """Return the similarity and a function from ``G = ∂f/∂S`` to ``∂f/∂p``.
+
+        Similarities of learned kernels are computed once for both.
+        """
         if not isinstance(prepared, _Prepared):
             return prepared.mixture(parameters), prepared.inner_products
         weights, others = self.split(parameters)
@@ -259,6 +268,7 @@ class Mixture(WeightedSum):
             S = S + weights[place] * value
 
         def pull_back(G: FloatArray) -> FloatArray:
+            """Return the gradient in weights, then in learned kernels' parameters."""
             slopes, gradients = np.zeros(self.n_weights), []
             if prepared.fixed is not None:
                 slopes[self._fixed_places()] = prepared.fixed.inner_products(G)
@@ -280,7 +290,7 @@ def scale_penalty(kernel: Kernel, factor: float) -> Kernel:
 
 
 def _single_factor(kernel: Kernel, ground_set: GroundSet) -> FloatArray | None:
-    """Return the factor of a fixed kernel that has just one."""
+    """Return the only factor of a fixed kernel; None if it is learned or has others."""
     factors = kernel.factors(ground_set) if isinstance(kernel, FixedKernel) else None
     return factors[0] if factors is not None and len(factors) == 1 else None
 

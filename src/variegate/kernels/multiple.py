@@ -109,6 +109,7 @@ class MultipleKernel(WeightedSum):
         check_approximation(self)
 
     def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
+        """Find bandwidths that were not given, then landmarks or frequencies."""
         self.check()
         most_items = None if self.approximation is None else MEDIAN_ITEMS
         self.bandwidths_: dict[str | None, FloatArray] = {
@@ -131,7 +132,7 @@ class MultipleKernel(WeightedSum):
         return self
 
     def looks_at(self, sizes: IntArray) -> Looks:
-        """Return the ground sets that bandwidths follow, and rows for landmarks."""
+        """Return all rows of the sets that give bandwidths, and rows of landmarks."""
         looks = looks_of_approximation(self, sizes)
         if any(ladder is None for ladder in self._checked_bandwidths().values()):
             places = range(0, len(sizes), _ground_set_step(len(sizes)))
@@ -139,7 +140,7 @@ class MultipleKernel(WeightedSum):
         return looks
 
     def _checked_bandwidths(self) -> dict[str | None, FloatArray | None]:
-        """Return the bandwidths as given, checked, block by block."""
+        """Return the given bandwidths of each block; None where ``fit`` finds them."""
         if isinstance(self.blocks, str):
             raise ValueError(f"blocks must be a list of names, got {self.blocks!r}")
         blocks: list[str | None] = [None] if self.blocks is None else [*self.blocks]
@@ -159,6 +160,7 @@ class MultipleKernel(WeightedSum):
         }
 
     def _fitted_bandwidths(self) -> dict[str | None, FloatArray]:
+        """Return the bandwidths of each block; refuse an unfitted kernel."""
         if hasattr(self, "bandwidths_"):
             return self.bandwidths_
         given = self._checked_bandwidths()
@@ -191,6 +193,7 @@ class MultipleKernel(WeightedSum):
 
     @property
     def n_weights(self) -> int:
+        """Return the number of Gaussians and linear parts of all blocks."""
         settled = self._fitted_bandwidths()
         return sum(len(b) for b in settled.values()) + len(settled) * bool(self.linear)
 
@@ -210,7 +213,7 @@ class MultipleKernel(WeightedSum):
         return matrices
 
     def prepare(self, ground_set: GroundSet) -> PackedSimilarities:
-        """Return the few similarities that the others are powers of, packed."""
+        """Return similarities, packed, of which all Gaussians are fourth powers."""
         if self.approximation is not None:  # none is a power of another
             return super().prepare(ground_set)
         chains = self._chains()
@@ -230,7 +233,7 @@ class MultipleKernel(WeightedSum):
     def prepare_together(
         self, ground_sets: Sequence[GroundSet]
     ) -> PackedSimilarities | None:
-        """Return ground sets prepared as by :meth:`prepare`, stacked.
+        """Return ground sets of equal size, prepared as by :meth:`prepare` and stacked.
 
         None where Gaussians are anchored or approximated, or items or features many.
         """
@@ -250,13 +253,17 @@ class MultipleKernel(WeightedSum):
         return found if all(np.isfinite(part).all() for part in parts) else None
 
     def _chains(self) -> Chains:
+        """Return the chains of Gaussians and linear parts for the fitted bandwidths."""
         settled = self._fitted_bandwidths()
         bandwidths = tuple((block, tuple(b.tolist())) for block, b in settled.items())
         linear = tuple(settled) if self.linear else ()
         return build_chains(bandwidths, linear, self.anchored)
 
     def _anchors(self, ground_set: GroundSet) -> FloatArray | None:
-        """Return the terms that anchoring subtracts from both items, a row a weight."""
+        """Return the terms (weights, N) that anchoring subtracts for both items.
+
+        None if Gaussians are not anchored; zero for linear parts.
+        """
         if not self.anchored:
             return None
         rows = []
@@ -267,6 +274,7 @@ class MultipleKernel(WeightedSum):
         return np.array([*rows, *np.zeros((n_linear, len(ground_set)))])
 
     def _gaussian_factors(self, ground_set: GroundSet) -> list[FloatArray]:
+        """Return the approximate features (N, rank) of all Gaussians, by blocks."""
         maps = fitted_maps(self)
         return [
             approximate_features(
@@ -277,9 +285,9 @@ class MultipleKernel(WeightedSum):
         ]
 
     def factors(self, ground_set: GroundSet) -> list[FloatArray] | None:
-        """Return the factors of :meth:`matrices`, if there is an approximation.
+        """Return the factors of :meth:`matrices`; None without an approximation.
 
-        None also where the linear part has half as many features as items.
+        None also where a linear part has at least half as many features as items.
         """
         if self.approximation is None:
             return None
@@ -305,10 +313,12 @@ class MultipleKernel(WeightedSum):
 
 
 def _arrays_to_json(arrays: Mapping[str | None, FloatArray]) -> list[dict[str, Any]]:
+    """Return arrays by block as a list of JSON objects."""
     return [{"block": block, "values": a.tolist()} for block, a in arrays.items()]
 
 
 def _check_bandwidths(bandwidths: Any) -> FloatArray:
+    """Return bandwidths as an array; refuse anything but a list of positive numbers."""
     if isinstance(bandwidths, str) or not hasattr(bandwidths, "__len__"):
         raise ValueError(f"bandwidths must be a list of numbers, got {bandwidths!r}")
     for bandwidth in bandwidths:
@@ -317,6 +327,7 @@ def _check_bandwidths(bandwidths: Any) -> FloatArray:
 
 
 def _ground_set_step(n_sets: int) -> int:
+    """Return the ``n`` for which every ``n``-th set makes up to ``MEDIAN_SETS``."""
     return -(-n_sets // MEDIAN_SETS)
 
 
@@ -325,8 +336,8 @@ def _median_distance(
 ) -> float:
     """Return the median over ground sets of the median distance between items.
 
-    Of larger ground sets than ``most_items``, that many items are read; of more than
-    10,000 ground sets, every other one, or every third, and so on.
+    Of larger ground sets than ``most_items`` (None: no limit), that many items are read
+    at random; of more than 10,000 ground sets, every second, or third, and so on.
     """
     medians = []
     n_sets = len(ground_sets)

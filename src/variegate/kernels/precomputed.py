@@ -39,7 +39,7 @@ class Precomputed(FixedKernel):
         check_block(self.block)
 
     def matrix(self, ground_set: GroundSet) -> FloatArray:
-        """Return the given matrix once it has passed, or been repaired."""
+        """Return the given matrix; refuse or repair one that is not semidefinite."""
         features = as_dense(ground_set.features(self.block))
         S = check_symmetric(features, "the similarity")
         try:

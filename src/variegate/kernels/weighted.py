@@ -44,7 +44,11 @@ def build_chains(
     linear: tuple[str | None, ...],
     anchored: bool = False,
 ) -> Chains:
-    """Return the chains of Gaussians, block by block, then of linear parts."""
+    """Return the chains of Gaussians, block by block, then of linear parts.
+
+    ``bandwidths`` holds pairs of a block and its bandwidths, ``linear`` the blocks with
+    a linear part.  Weights are numbered in this order.
+    """
     starts: list[tuple[str | None, float | None]] = []
     members: list[list[int]] = []
     scale: list[float] = []
@@ -77,7 +81,7 @@ def build_chains(
 
 
 def single_rung_chains(n_weights: int) -> Chains:
-    """Return chains of one similarity each."""
+    """Return chains of one similarity each, numbered like the weights."""
     every = np.arange(n_weights)
     return Chains([], every, np.ones_like(every), every, np.ones(n_weights))
 
@@ -119,7 +123,7 @@ class PackedSimilarities:
 
     @classmethod
     def stack(cls, several: Sequence[PackedSimilarities]) -> PackedSimilarities:
-        """Return ground sets of equal size as one."""
+        """Concatenate ground sets of equal size and the same chains."""
         if len(several) == 1:
             return replace(several[0], is_stack=True)
         anchors = [one.anchors for one in several if one.anchors is not None]
@@ -133,7 +137,7 @@ class PackedSimilarities:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Of the similarities, (B, N, N)."""
+        """Return the shape (B, N, N) of the similarities."""
         n_sets, _, n = self.diagonal.shape
         return n_sets, n, n
 
@@ -156,13 +160,14 @@ class PackedSimilarities:
         return S if self.is_stack else np.asarray(S[0])
 
     def _compiled_arguments(self) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
+        """Return triangles, diagonals, first rungs and lengths for compiled loops."""
         from variegate.linalg.compiled import read_only
 
         held = read_only(self.packed), read_only(self.diagonal)
         return *held, self.chains.first, self.chains.length
 
     def _rungs(self) -> Iterator[tuple[int, int, FloatArray]]:
-        """Yield, for every weight in order, its chain, its number and its matrix."""
+        """Yield, for every rung, its chain, its number and its packed triangle."""
         for chain, (first, length) in enumerate(
             zip(self.chains.first.tolist(), self.chains.length.tolist(), strict=True)
         ):
@@ -179,7 +184,10 @@ class PackedSimilarities:
     def _fill_mixture(
         self, weights: FloatArray, anchors: FloatArray | None, S: FloatArray
     ) -> None:
-        """Fill ``S`` with the weighted sum of all rungs, by NumPy."""
+        """Fill ``S`` (B, N, N) with the weighted sum of all rungs, by NumPy.
+
+        ``weights`` go by rungs; ``anchors`` (B, N) are subtracted for both items.
+        """
         rows, columns = _tril_indices(S.shape[-1])
         own = np.zeros(self.diagonal[:, 0].shape)
         below = np.zeros(self.packed[:, 0].shape)
@@ -193,7 +201,7 @@ class PackedSimilarities:
         np.einsum("bii->bi", S)[:] = own
 
     def inner_products(self, G: FloatArray) -> FloatArray:
-        """Return ``Σ_ij G_ij S^k_ij`` for every weight, summed over the stack."""
+        """Return ``Σ_ij G_ij S^k_ij`` for every weight ``k``, summed over the stack."""
         found = np.zeros(len(self.chains.order))
         G = G if G.ndim == 3 else G[None]
         if self.compiled:
@@ -230,13 +238,13 @@ def _cached_tril_indices(n_items: int) -> tuple[IntArray, IntArray]:
 
 
 def _tril_rows(n_items: int) -> Iterator[tuple[int, slice]]:
-    """Yield every row and the place of its entries below the diagonal."""
+    """Yield every row and the slice of its entries in a packed triangle."""
     for i in range(1, n_items):
         yield i, slice(i * (i - 1) // 2, i * (i + 1) // 2)
 
 
 def _squared_distances(features: FloatArray) -> FloatArray:
-    """Return squared distances of items (B, N, p), packed.
+    """Return squared distances (B, N (N - 1) / 2) of items (B, N, p).
 
     By differences, as in :func:`variegate.kernels.gaussian.squared_distances`.
     """
@@ -263,18 +271,18 @@ class WeightedSum(Kernel):
     @property
     @abstractmethod
     def n_weights(self) -> int:
-        """The number of similarities."""
+        """Return the number of similarities."""
 
     @abstractmethod
     def matrices(self, ground_set: GroundSet) -> Sequence[FloatArray]:
-        """Return the similarities of a ground set."""
+        """Return the similarities ``S^k`` (N, N) of a ground set."""
 
     @property
     def domain(self) -> Simplex:
         return Simplex(self.n_weights)
 
     def prepare(self, ground_set: GroundSet) -> PackedSimilarities:
-        """Return the similarities, one triangle each."""
+        """Return the similarities of a ground set, each held as a triangle."""
         return pack_similarities(
             single_rung_chains(self.n_weights), self.matrices(ground_set)
         )
@@ -297,7 +305,10 @@ def pack_similarities(
     matrices: Sequence[FloatArray],
     anchors: FloatArray | None = None,
 ) -> PackedSimilarities:
-    """Pack the first similarities of one ground set; refuse infinite ones."""
+    """Pack the first similarity of each chain of one ground set; refuse infinite ones.
+
+    ``anchors`` (weights, N) is None where Gaussians are not anchored.
+    """
     parts = [*matrices, chains.scale]
     if not all(np.isfinite(part).all() for part in parts):
         raise ValueError(
