@@ -32,7 +32,7 @@ class GrowingAgreement(GrowingSubset, Protocol):
 
     @property
     def value(self) -> float:
-        """The mean gain of the subset."""
+        """Return the mean gain of the subset."""
 
 
 def grow_subset(
@@ -83,13 +83,16 @@ class Agreement:
     name = "gain"
 
     def gains(self, candidates: BoolArray, voters: BoolArray) -> FloatArray:
-        """Return the gain (A, B) of choosing a candidate where a voter is wanted."""
+        """Return the gain (A, B) of each candidate (A, N) where a voter is wanted."""
         raise TypeError(f"{type(self).__name__} defines neither gains nor mean")
 
     def mean(
         self, candidates: BoolArray, voters: BoolArray, votes: IntArray
     ) -> FloatArray:
-        """Return the mean gain (A,) of candidates, over voters weighed by votes."""
+        """Return the mean gain (A,) of candidates (A, N) over voters (B, N).
+
+        ``votes`` (B,) are the weights of the voters.
+        """
         gains = np.asarray(self.gains(candidates, voters), dtype=np.float64)
         expected = (len(candidates), len(voters))
         if gains.shape != expected or not np.isfinite(gains).all():
@@ -116,6 +119,8 @@ class SetFScore(Agreement):
 
 
 class _FunctionAgreement(Agreement):
+    """An agreement by a function that computes the gains of pairs."""
+
     def __init__(self, compute: Gains) -> None:
         self._compute = compute
 
@@ -124,7 +129,7 @@ class _FunctionAgreement(Agreement):
 
 
 def as_agreement(agreement: Agreement | Gains | None) -> Agreement:
-    """Return an agreement: by default the set F-score, or from gains of pairs."""
+    """Return an agreement: of a function of pairs, or by default the set F-score."""
     if agreement is None:
         return SetFScore()
     return (
@@ -133,7 +138,7 @@ def as_agreement(agreement: Agreement | Gains | None) -> Agreement:
 
 
 class _RecomputedSubset:
-    """A growing subset that compares all larger ones at every step."""
+    """A growing subset that computes the mean gain with each further item anew."""
 
     def __init__(self, agreement: Agreement, voters: BoolArray, votes: IntArray):
         self._mean = partial(agreement.mean, voters=voters, votes=votes)

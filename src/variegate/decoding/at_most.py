@@ -34,7 +34,10 @@ class AtMost:
 
     @classmethod
     def of(cls, n_items: int, at_most: Any, per: Any) -> AtMost | None:
-        """Check ``at_most`` and ``per``: a number and labels, or as many of both."""
+        """Return limits from a number and labels (N,), or equal lists of both.
+
+        None where both are None.
+        """
         if at_most is None and per is None:
             return None
         if per is None:
@@ -69,7 +72,7 @@ class AtMost:
         return replace(self, labels=self.labels[:, items])
 
     def used(self, members: Any) -> IntArray:
-        """Return the number of members of each label, (G,)."""
+        """Return the number (G,) of ``members``, item numbers, that have each label."""
         numbers = self.labels[:, np.asarray(members, dtype=np.intp)]
         return np.asarray(np.bincount(numbers.ravel(), minlength=len(self.room)))
 
@@ -88,12 +91,12 @@ class AtMost:
         return replace(self, labels=self.labels[row : row + 1])
 
     def open(self, chosen: Any) -> BoolArray:
-        """Return which items have labels that are not used up by the chosen."""
+        """Return a mask (N,) of the items with labels not used up by the chosen."""
         is_open = self.used(chosen) < self.room
         return np.asarray(is_open[self.labels].all(axis=0))
 
     def allows(self, subsets: BoolArray) -> BoolArray:
-        """Return which rows of a boolean array (B, N) are feasible."""
+        """Return a mask (B,) of the feasible rows of a boolean array (B, N)."""
         rows, items = np.nonzero(subsets)
         feasible = np.ones(len(subsets), dtype=bool)
         for labels in self.labels:
@@ -104,7 +107,7 @@ class AtMost:
         return feasible
 
     def first(self, order: IntArray, count: int, chosen: Any = ()) -> IntArray:
-        """Return the first items that fit beside those chosen, and each other."""
+        """Return up to ``count`` items, in ``order``, that fit beside the chosen."""
         left = self.room - self.used(chosen)
         if len(self.labels) == 1:
             labels = self.labels[0][order]
@@ -125,7 +128,7 @@ class AtMost:
     def cheapest(
         self, costs: FloatArray, count: int, chosen: Sequence[int] = ()
     ) -> IntArray | None:
-        """Return the cheapest ``count`` more items beside those chosen, if any fit."""
+        """Return the cheapest ``count`` items beside the chosen; None if none fit."""
         is_free = self.open(chosen)
         is_free[list(chosen)] = False
         items = np.flatnonzero(is_free)
@@ -139,7 +142,7 @@ class AtMost:
     def _by_program(
         self, items: IntArray, costs: FloatArray, count: int, chosen: Sequence[int]
     ) -> IntArray | None:
-        """Return the cheapest of some items by an integer program."""
+        """Return the cheapest ``count`` of ``items`` by an integer program, or None."""
         from scipy.optimize import LinearConstraint, milp
         from scipy.sparse import csr_array
 
@@ -166,9 +169,9 @@ class AtMost:
     def least_costs(
         self, costs: FloatArray, count: int, chosen: Sequence[int]
     ) -> FloatArray:
-        """Return the least cost of ``count`` more items, each item being one of them.
+        """Return the least cost (N,) of ``count`` more items, each item being one.
 
-        Infinite (N,) where no ``count`` items with this one fit beside those chosen.
+        Infinite where no ``count`` items with this one fit beside the chosen.
         With one limit, the cheapest set with an item is the cheapest set of all with
         the item in place of the dearest that it can replace: of its label, if that is
         used up, or of all.
@@ -209,7 +212,7 @@ class AtMost:
 def labels_and_room(
     at_most: AtMost | None, items: IntArray
 ) -> tuple[IntArray, IntArray]:
-    """Return the limits on some items as compiled loops take them."""
+    """Return labels (M, items) and room (G,) for compiled loops, empty if None."""
     from variegate.linalg.compiled import read_only
 
     if at_most is None:
@@ -218,7 +221,7 @@ def labels_and_room(
 
 
 def _numbered(labels: Any, n_items: int) -> IntArray:
-    """Return labels as numbers from 0, in the order of their first items."""
+    """Return labels as numbers (N,) from 0, in the order of their first items."""
     if isinstance(labels, str) or not hasattr(labels, "__len__"):
         raise ValueError(
             f"per must be an array with one label for each item, got {labels!r}"

@@ -51,7 +51,7 @@ class Constraint:
         at_most: Any = None,
         per: Any = None,
     ) -> Constraint:
-        """Check the arguments of ``LEnsemble.decode``."""
+        """Return a constraint from the arguments of ``LEnsemble.decode``, checked."""
         check_k(k, n_items)
         if budget is not None:
             check_number("budget", budget, positive=True)
@@ -105,10 +105,11 @@ class Constraint:
         return fewest
 
     def _limits(self) -> AtMost:
+        """Return the limits on labels; where there are none, one that allows all."""
         return self.at_most or AtMost.unlimited(len(self.costs))
 
     def leaves_room(self, chosen: list[int]) -> BoolArray:
-        """Return which items can be added so that the rest of ``k`` still fits.
+        """Return a mask (N,) of items that can be added so that the rest of ``k`` fits.
 
         After an item, ``k - |chosen| - 1`` more are to come, at the least the cheapest.
         """
@@ -126,7 +127,7 @@ class Constraint:
         return room
 
     def allows(self, subsets: BoolArray) -> BoolArray:
-        """Return which rows of a boolean array (M, N) are feasible."""
+        """Return a mask (M,) of the feasible rows of a boolean array (M, N)."""
         feasible = np.ones(len(subsets), dtype=bool)
         if self.budget is not None:
             feasible = np.asarray(self.affords(subsets @ self.costs))
@@ -148,7 +149,7 @@ def check_k(k: Any, n_items: int) -> None:
 
 
 def check_size(at_most: AtMost, k: int, chosen: Sequence[int] = ()) -> None:
-    """Refuse a number of items, with those chosen among them, that limits rule out."""
+    """Refuse ``k`` items, those ``chosen`` among them, where limits rule that out."""
     most = at_most.largest_size()
     if k > most:
         raise ValueError(

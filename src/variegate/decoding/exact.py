@@ -77,6 +77,7 @@ class Exact:
     def _branch_and_bound(
         self, ensemble: Ensemble, constraint: Constraint
     ) -> Selection:
+        """Return the best subset by branch and bound, or at the time limit so far."""
         start = _greedy_incumbent(ensemble, constraint)
         search = _Search(ensemble.representation, constraint, start)
         limit = np.inf if self.time_limit is None else self.time_limit
@@ -106,6 +107,7 @@ class Exact:
 
 
 def _try_all_subsets(ensemble: Ensemble, constraint: Constraint) -> Selection:
+    """Return the best of all subsets of a few items; refuse if none is feasible."""
     n_items = len(ensemble)
     allowed = np.ones(2**n_items, dtype=bool)
     if not constraint.is_free:
@@ -120,7 +122,7 @@ def _try_all_subsets(ensemble: Ensemble, constraint: Constraint) -> Selection:
 
 
 def _largest_log_dets(kernel: Representation, allowed: BoolArray) -> FloatArray:
-    """Return ``log det L_y`` of the allowed subsets that may have the largest.
+    """Return ``log det L_y`` (2^N,) of the allowed subsets that may have the largest.
 
     Bit ``i`` of a place is item ``i``; -inf stands for all other subsets.
     """
@@ -139,7 +141,7 @@ def _largest_log_dets(kernel: Representation, allowed: BoolArray) -> FloatArray:
 
 
 def _log_det_bounds(S: FloatArray, log_scale: FloatArray) -> tuple[FloatArray, ...]:
-    """Return lower and upper bounds of ``log det L_y`` of all subsets.
+    """Return lower and upper bounds (2^N,) of ``log det L_y`` of all subsets.
 
     Subsets are built as in :func:`log_principal_minors`.  With ``w`` the weights by
     which the chosen items explain another, rounding of ``e`` in the entries of ``S``
@@ -169,7 +171,7 @@ def _log_det_bounds(S: FloatArray, log_scale: FloatArray) -> tuple[FloatArray, .
 
 
 def _log_volumes(edge: Graded, subsets: IntArray) -> FloatArray:
-    """Return ``log det L_y`` of subsets of a kernel that is held by rows."""
+    """Return ``log det L_y`` of subsets, numbers of which bit ``i`` is item ``i``."""
     is_member = (subsets[:, None] >> np.arange(len(edge)) & 1).astype(bool)
     sizes = is_member.sum(axis=1)
     log_dets = np.full(len(subsets), -np.inf)
@@ -183,6 +185,7 @@ def _log_volumes(edge: Graded, subsets: IntArray) -> FloatArray:
 
 
 def _infeasible_error(k: int | None) -> ValueError:
+    """Return the error for a constraint without a possible subset."""
     return ValueError(f"no feasible subset of {k} items has positive probability")
 
 
@@ -192,6 +195,7 @@ def all_subsets(n_items: int) -> BoolArray:
 
 
 def _greedy_incumbent(ensemble: Ensemble, constraint: Constraint) -> IntArray | None:
+    """Return the greedy subset; None if singular or of fewer than ``k`` items."""
     greedy = Greedy()(ensemble, constraint, np.random.default_rng(0))
     if constraint.k is not None and len(greedy) < constraint.k:
         return None  # which proves nothing
@@ -201,13 +205,14 @@ def _greedy_incumbent(ensemble: Ensemble, constraint: Constraint) -> IntArray | 
 
 
 def _is_ill_conditioned(kernel: Representation) -> bool:
-    """Whether Schur complements of a kernel would lose digits."""
+    """Tell whether Schur complements of a kernel would lose digits."""
     if isinstance(kernel, Dense):
         return kernel.conditioning[0] < _TAME_PIVOT
     return isinstance(kernel, Factored | Graded)
 
 
 def _graded_representation(kernel: Representation) -> Graded:
+    """Return a kernel held by rows, from any representation."""
     if isinstance(kernel, Dense):
         return Graded.of_similarity(kernel.S, kernel.log_scale)
     if isinstance(kernel, Factored):
@@ -217,7 +222,7 @@ def _graded_representation(kernel: Representation) -> Graded:
 
 
 class _Search:
-    """The open nodes of a branch and bound: see the compiled search."""
+    """A branch and bound: its open nodes, and the best subset, ``start`` at first."""
 
     def __init__(
         self, kernel: Representation, constraint: Constraint, start: IntArray | None
@@ -284,6 +289,10 @@ class _Search:
         self.n_nodes = 0
 
     def visit_nodes(self) -> None:
+        """Visit up to 500 open nodes by the compiled search, updating the best subset.
+
+        It stops early at a node with a value in doubt, evaluated here at the next call.
+        """
         from variegate.linalg.compiled.branch_bound import search_nodes
 
         is_certain = self._is_in_doubt and self._evaluate_next_node()
@@ -294,7 +303,10 @@ class _Search:
         self.n_nodes, self._is_in_doubt = self.n_nodes + visited, in_doubt
 
     def _evaluate_next_node(self) -> bool:
-        """Compute the value of the next node by its rows; drop it if it has none."""
+        """Compute the next node's value by rows; drop it if that is -inf.
+
+        Return whether the node is kept.
+        """
         assert self._edge is not None
         last, nodes = self.n_open - 1, self._nodes
         value = self._edge.log_det(nodes.path[last, : nodes.counts[last]])
@@ -305,9 +317,11 @@ class _Search:
         return True
 
     def best_subset(self) -> IntArray | None:
+        """Return the best subset so far, sorted; None if there is none."""
         if self._best_count < 0:
             return None
         return np.sort(self._best_set[: self._best_count])
 
     def upper_bound(self) -> float:
+        """Return a bound on ``log det L_y`` of all feasible subsets ``y``."""
         return float(max(self._nodes.bounds[: self.n_open].max(), self._best_value))

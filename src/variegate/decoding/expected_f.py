@@ -127,6 +127,7 @@ def expected_f_score(
 
 
 def _optimality_message(best: BestSet, constraint: Constraint) -> str:
+    """Return the stop reason: the expected F-score, and whether it is the largest."""
     of = "" if constraint.k is None else f" of {constraint.k} items"
     within = "" if constraint.budget is None else " within the budget"
     if constraint.at_most is not None:
@@ -146,7 +147,7 @@ def maximize_with_repetition(
     constraint: Constraint,
     repetition: float,
 ) -> BestSet:
-    """Climb from the best set without regard to repetition, and from the empty set."""
+    """Climb to the best set less repetition, from ``plain`` and from the empty set."""
     from variegate.linalg.compiled import read_only
     from variegate.linalg.compiled.weighted_sets import Problem
 
@@ -214,6 +215,7 @@ def _search_locally(
 
 
 def _candidate_items(search: SizeSearch, plain: BestSet) -> IntArray:
+    """Return the items of the largest weights, and the members of ``plain``, sorted."""
     size = max(len(plain.members), 1)
     if size > REPEATED_ITEMS:
         raise ValueError(

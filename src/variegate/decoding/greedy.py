@@ -42,6 +42,7 @@ class Greedy:
 
 
 def _choose_from_factor(kernel: Factored, k: int | None) -> tuple[list[int], str]:
+    """Return the greedy choice among rows of a factor, and why it ended."""
     rank = min(kernel.B.shape)
     B, norms, threshold = kernel.B, kernel.norms, 1.0
     largest = float(norms.max(initial=0.0))

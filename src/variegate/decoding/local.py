@@ -86,6 +86,7 @@ class Local:
         members: IntArray,
         origin: str = "the greedy answer",
     ) -> tuple[IntArray, str]:
+        """Return the members after all moves that help, and why the search ended."""
         state = _Neighbourhood(kernel, constraint, members)
         log_det = kernel.log_det(members)
         refused: set[tuple[int, int]] = set()
@@ -149,6 +150,7 @@ class _Neighbourhood:
         self.inverse_diagonal = np.einsum("ij,ij->j", inverse_factor, inverse_factor)
 
     def apply_move(self, move: tuple[int, int]) -> IntArray:
+        """Return the members after a move, sorted."""
         item, leaving = move
         after = set(self.members.tolist()) - {leaving}
         if item != _NONE:
@@ -156,7 +158,7 @@ class _Neighbourhood:
         return np.array(sorted(after), dtype=np.intp)
 
     def best_move(self, refused: set[tuple[int, int]]) -> tuple[float, tuple[int, int]]:
-        """Return the best feasible move and its gain; -inf if there is none."""
+        """Return the gain and the best feasible move not ``refused``; -inf if none."""
         found = [self._best_dropping_move(refused)]
         for part in chunks(len(self.kernel)):
             items = np.arange(part.start, part.stop)
@@ -167,6 +169,7 @@ class _Neighbourhood:
     def _best_dropping_move(
         self, refused: set[tuple[int, int]]
     ) -> tuple[float, tuple[int, int]]:
+        """Return the gain and the best drop; -inf with ``k`` or without members."""
         if self.constraint.k is not None or len(self.members) == 0:
             return -np.inf, (_NONE, _NONE)
         gain = np.log(self.inverse_diagonal) - 2.0 * self.kernel.log_scale[self.members]
@@ -179,7 +182,7 @@ class _Neighbourhood:
     def _best_entering_move(
         self, items: IntArray, refused: set[tuple[int, int]]
     ) -> tuple[float, tuple[int, int]]:
-        """Return the best of the additions and swaps that bring in one of ``items``."""
+        """Return the gain and the best move that brings in one of ``items``."""
         gain = self._entry_gains(items)
         leaving = np.concatenate([[_NONE], self.members])
         for item, out in refused:
@@ -228,6 +231,7 @@ class _Neighbourhood:
         return half, np.maximum(residual, 0.0)
 
     def _feasible_moves(self, items: IntArray) -> BoolArray:
+        """Return a mask (items, 1 + |y|) of the feasible additions, then swaps."""
         costs = self.constraint.costs
         spent = float(costs[self.members].sum())
         left = spent - np.concatenate([[0.0], costs[self.members]])

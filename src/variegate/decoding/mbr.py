@@ -99,6 +99,7 @@ class MBR:
         voters: BoolArray,
         votes: IntArray,
     ) -> Selection:
+        """Return the feasible sample of best mean agreement, or the greedy answer."""
         agreement, n_samples = as_agreement(self.agreement), int(votes.sum())
         candidates = voters[constraint.allows(voters)]
         if len(candidates) == 0:
@@ -131,6 +132,7 @@ class MBR:
         voters: BoolArray,
         votes: IntArray,
     ) -> Selection:
+        """Return the subset that greedy search grows by the mean agreement."""
         search = (
             self.search if isinstance(self.search, GreedySearch) else GreedySearch()
         )
@@ -150,6 +152,7 @@ class MBR:
 def _draw_samples(
     ensemble: Ensemble, constraint: Constraint, n_samples: int, generator: Generator
 ) -> BoolArray:
+    """Draw subsets (n_samples, N), of ``k`` items where ``k`` is given."""
     if constraint.k is None:
         return ensemble.sample(n_samples, random_state=generator)
     # Given a number of items, the others are judged given that number too.

@@ -58,7 +58,10 @@ def scale_odds(
 
 
 def _level(last: float, following: float) -> float:
-    """Return the level between the mark of the last item chosen and of the next."""
+    """Return the level between the mark of the last item chosen and of the next.
+
+    0 where it separates the two, or where neither is finite.
+    """
     if following <= 0.0 < last:
         return 0.0
     ends = [mark for mark in (last, following) if np.isfinite(mark)]

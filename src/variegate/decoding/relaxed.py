@@ -82,6 +82,7 @@ class Relaxed:
     def _climb_and_round(
         self, kernel: Dense, judge: Representation
     ) -> tuple[IntArray, str]:
+        """Return the rounded subset that is best by ``judge``, and the stop reason."""
         nothing: IntArray = np.zeros(0, dtype=np.intp)
         if len(kernel) == 0:
             return nothing, "there are no items"
@@ -109,10 +110,11 @@ class Relaxed:
     def _maximize_extension(
         self, kernel: Dense, ceiling: FloatArray
     ) -> tuple[FloatArray, bool]:
-        """Return a local maximum below ``ceiling`` and whether the climb was ended."""
+        """Return a local maximum (N,) below ``ceiling``, and whether it was reached."""
         from scipy.optimize import minimize
 
         def negative_extension(x: FloatArray) -> tuple[float, FloatArray]:
+            """Return ``-F(x)`` and its gradient."""
             value, gradient = softmax_extension(kernel, x)
             return -value, -gradient
 
@@ -161,6 +163,7 @@ def softmax_extension(kernel: Dense, x: FloatArray) -> tuple[float, FloatArray]:
 
 
 def _tilted_normalizer(kernel: Dense, x: FloatArray) -> tuple[float, FloatArray]:
+    """Return ``log det(L̃ + I)`` and ``K̃`` of :func:`softmax_extension`."""
     v = kernel.log_scale + 0.5 * (np.log(x) - np.log1p(-x))
     return normalizer_and_marginal_kernel(kernel.S, v)
 
@@ -201,6 +204,7 @@ def round_to_subset(kernel: Dense, x: FloatArray) -> IntArray:
 
 
 def _dense_representation(ensemble: Ensemble) -> Dense:
+    """Return the kernel as a matrix; refuse too many items or too large qualities."""
     kernel = ensemble.representation
     n_items = len(kernel)
     if n_items > RELAXED_ITEMS:

@@ -24,14 +24,14 @@ LIMITS_REACHED = "no further item is within at_most"
 
 
 def stop_reason(count: int, k: int | None, why: str = "") -> str:
-    """Say why a search ended with this number of items."""
+    """Say why a search ended with ``count`` items: as asked for, or ``why``."""
     if count == k:
         return f"chose the {k} items that were asked for"
     return why if k is None else f"after {count} of {k} items, {why}"
 
 
 def no_room(constraint: Constraint) -> str:
-    """Say why no further item may be added."""
+    """Say which limit of a constraint no further item fits."""
     if constraint.at_most is None:
         return BUDGET_SPENT
     if constraint.budget is None:
@@ -40,7 +40,7 @@ def no_room(constraint: Constraint) -> str:
 
 
 def gain_per_cost(gain: FloatArray, constraint: Constraint) -> FloatArray:
-    """Return gains, or gains for their cost where there is a budget."""
+    """Return gains (N,), or with a budget gains over costs, and losses times costs."""
     if constraint.budget is None:
         return gain
     # Dividing a loss by its cost would favour dear items.
@@ -49,7 +49,7 @@ def gain_per_cost(gain: FloatArray, constraint: Constraint) -> FloatArray:
 
 
 class Residuals:
-    """Gains of items over those chosen, by a running Cholesky factorisation."""
+    """Squared residuals of items over the chosen, by a running factorisation."""
 
     def __init__(self, kernel: Representation) -> None:
         self.kernel = kernel
@@ -64,13 +64,13 @@ class Residuals:
             self.residual = np.einsum("ij,ij->i", kernel.rows, kernel.rows)
 
     def gain(self) -> FloatArray:
-        """Return the rise in log-probability by each item; -inf where impossible."""
+        """Return the rise (N,) in log-probability by each item; -inf if impossible."""
         usable = self.available & (self.residual > self._floor)
         log_residual = np.log(np.where(usable, self.residual, 1.0))
         return np.where(usable, log_residual + 2.0 * self.kernel.log_scale, -np.inf)
 
     def grow(self, constraint: Constraint, among: BoolArray | None = None) -> str:
-        """Add the best item, of all or ``among`` some, while that raises the gain.
+        """Add the best items, of all or of the mask ``among`` (N,), while one gains.
 
         Returns why the search ended.  With ``k`` it goes on to ``k`` items; with a
         budget it compares gains for their cost.  Ties go to the smallest number.
@@ -96,7 +96,7 @@ class Residuals:
     def add_if_possible(self, item: int) -> bool:
         """Add an item, or exclude it where the kernel calls the subset impossible.
 
-        At the edge of its rank it may, as it takes the items in another order.  Tells
+        At the edge of its rank it may, as it takes the items in another order.  Returns
         whether the item was added.
         """
         if self.residual[item] <= _SURELY_LEFT:
@@ -128,12 +128,12 @@ class Residuals:
 def cheapest_possible_subset(
     kernel: Representation, constraint: Constraint, why_fewer: str
 ) -> IntArray:
-    """Return the cheapest ``k`` items of positive determinant.
+    """Return the cheapest ``k`` items of positive determinant, sorted.
 
     Independent rows are a matroid: taking the cheapest item that is independent of
     those before it, again and again, leads to the cheapest set of its size.  So where
-    this set is above the budget, every set of ``k`` possible items is, and
-    ``why_fewer`` were found is raised.  With limits on labels the search takes items
+    this set is above the budget, every set of ``k`` possible items is, and an error
+    says ``why_fewer`` items were found.  With limits on labels the search takes items
     beside which the rest fits, and may miss a set of possible items.
     """
     state = Residuals(kernel)
@@ -155,7 +155,7 @@ def cheapest_possible_subset(
 def rank_members(
     ensemble: Ensemble, members: IntArray, most: int | None = None
 ) -> IntArray:
-    """Return all or ``most`` members, each adding most to those before it.
+    """Return all or the first ``most`` members, each adding most to those before it.
 
     These are the pivots of a Cholesky factorisation of ``L`` on the members.
     """

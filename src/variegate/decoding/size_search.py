@@ -78,7 +78,7 @@ class SizedWeights:
         self.expected_size = float(self._kept.sum())
 
     def weights_at(self, sizes: IntArray, items: IntArray | None = None) -> FloatArray:
-        """Return ``w_i(a)`` for some sizes, for all items or some: (sizes, items).
+        """Return ``w_i(a)`` (sizes, items) for some sizes ``a``, and all items or some.
 
         Takes ``O(N M)`` time for each size.
         """
@@ -91,13 +91,13 @@ class SizedWeights:
         return weights
 
     def score(self, members: IntArray) -> float:
-        """Return the expected F-score of a set."""
+        """Return the expected F-score of a set, ``members``."""
         if not len(members):
             return self.empty
         return float(self.weights_at(np.array([len(members)]), members).sum())
 
     def bound_weight_ratios(self, known: IntArray, sizes: IntArray) -> FloatArray:
-        """Return bounds on ``w_i(a) / w_i(known)`` for all items: (known, sizes)."""
+        """Return bounds (known, sizes) on ``w_i(size) / w_i(known)`` for all items."""
         low, high = self._offsets[0], self._offsets[-1]
         at, to = self._slope * known[:, None], self._slope * sizes
         offset = np.where(to > at, high, low)
@@ -177,6 +177,7 @@ class SizeSearch:
         return np.asarray(values > best + margin * abs(best))
 
     def _open_sizes(self) -> IntArray:
+        """Return the sizes not evaluated whose upper bounds exceed the best value."""
         sizes = np.flatnonzero(~self._is_seen)
         return sizes[self._is_better(self._upper[sizes], sizes)]
 
@@ -203,7 +204,10 @@ class SizeSearch:
     def _choose_largest_weights(
         self, sizes: IntArray, weights: FloatArray, curves: FloatArray
     ) -> None:
-        """Without a budget: the items of the largest weights at each size."""
+        """Keep the best set without a budget: the largest weights at some size.
+
+        Row by row, ``curves`` has the sums of the 1, 2, ... largest weights.
+        """
         values = curves[np.arange(len(sizes)), sizes - 1]
         self._upper[sizes] = values
         row = int(np.argmax(values >= values.max() * (1.0 - _EQUAL)))
@@ -211,7 +215,7 @@ class SizeSearch:
         self._keep_if_better(BestSet(members, float(values[row]), float(values[row])))
 
     def _choose_within_budget(self, sizes: IntArray, weights: FloatArray) -> FloatArray:
-        """Within a budget: the sets found by a price on costs; return the prices."""
+        """Within a budget: keep the best set by a price on costs; return the prices."""
         prices = np.zeros(len(sizes))
         for row, size in enumerate(sizes.tolist()):
             found = minimize_lagrangian_bound(
@@ -226,7 +230,7 @@ class SizeSearch:
             self._best = found
 
     def _search_remaining_sizes(self) -> BestSet:
-        """Search sizes whose best set within the budget is not known yet."""
+        """Search sizes without a proved best set; return the best set and a bound."""
         bound, nodes_left = self._best.value, _MAX_NODES
         sizes = np.flatnonzero(self._is_seen)
         for size in sizes[np.argsort(-self._upper[sizes], kind="stable")].tolist():
@@ -269,7 +273,7 @@ def minimize_lagrangian_bound(
     budget: float,
     at_most: AtMost | None = None,
 ) -> BestSet:
-    """Find the price at which the bound is lowest, and a feasible set on the way.
+    """Return a feasible set of ``size`` items, and the lowest bound, with its price.
 
     For every price ``μ ≥ 0`` the best ``Σ w_i`` of ``a`` items within a budget ``b`` is
     at most ``μ b`` plus the ``a`` largest of ``w_i - μ c_i``.  This bound is a convex,
@@ -281,6 +285,7 @@ def minimize_lagrangian_bound(
     nothing = BestSet(np.zeros(0, dtype=np.intp), -1.0, -1.0)
 
     def feasible(members: IntArray) -> bool:
+        """Tell whether a set is within all limits on labels."""
         if at_most is None:
             return True
         return bool((at_most.used(members) <= at_most.room).all())
@@ -319,7 +324,7 @@ def minimize_lagrangian_bound(
 def largest_places(
     values: FloatArray, count: int, at_most: AtMost | None = None
 ) -> IntArray:
-    """Return the places of the largest values, sorted; of equal ones the first.
+    """Return the places of the ``count`` largest values, sorted; the first of equals.
 
     With limits on labels, the largest within the tightest of them.
     """
@@ -338,6 +343,7 @@ def largest_places(
 def _sort_largest(
     values: FloatArray, count: int, at_most: AtMost | None = None
 ) -> FloatArray:
+    """Return the ``count`` largest values of each row, descending, within limits."""
     if at_most is not None:
         tightest = at_most.tightest()
         orders = np.argsort(-values, axis=1, kind="stable")

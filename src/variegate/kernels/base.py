@@ -152,10 +152,9 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
         product: FloatArray,
         diagonal: FloatArray,
     ) -> FloatArray:
-        """Return ``∂f/∂p`` from ``G = ∂f/∂S`` and the factors of the embedding.
+        """Return ``∂f/∂p`` from ``G Φ`` and the diagonal (N,) of ``G = ∂f/∂S``.
 
-        ``product`` is ``G Φ``, (N, columns), with the factors side by side in ``Φ``;
-        ``diagonal`` (N,) is that of ``G``.
+        ``product`` is ``G Φ``, with the factors of the embedding side by side in ``Φ``.
         """
         raise TypeError(f"{type(self).__name__} has no embedding")
 

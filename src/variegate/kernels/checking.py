@@ -122,10 +122,7 @@ def check_kernel(
 
 
 class _Point:
-    """A kernel on a prepared ground set, at free coordinates of its parameters.
-
-    ``name`` says in messages where the point is, such as "the center".
-    """
+    """A kernel on a prepared ground set, at a point of its free coordinates."""
 
     def __init__(
         self, kernel: Kernel, prepared: Any, free: FloatArray, name: str
@@ -177,10 +174,7 @@ class _Point:
         _check_array(name, slope, parameters.shape)
 
     def compare(self, direction: FloatArray, G: FloatArray, rtol: float) -> bool:
-        """Refuse gradients unlike differences; return whether the value changes.
-
-        ``direction`` is in free coordinates; ``rtol`` is the difference allowed.
-        """
+        """Compare both gradients with differences; return whether the value changes."""
         at = self.parameters()
         one, slope = np.ones(()), self.kernel.penalty_and_gradient(at)[1]
         self._compare("the penalty", self.penalty, one, slope, direction, rtol)
@@ -205,7 +199,7 @@ class _Point:
         rounding = _LOST * float(np.linalg.norm(function(self.free)))
 
         def difference(along: FloatArray) -> tuple[float, float, float]:
-            """Return the slope of ``Σ G ∘ function``, the derivative's size and error."""
+            """Return the slope of ``Σ G ∘ function``, a derivative's size and error."""
             D, error = _derivative(function, self.free, along)
             size = float(np.linalg.norm(D))
             if not error <= _ROUGH * size + rounding:

@@ -352,10 +352,7 @@ class KernelWithStart(Kernel):
             setattr(self, f"{name}_", np.array(state[name], dtype=np.float64))
 
     def penalty_and_gradient(self, parameters: FloatArray) -> tuple[float, FloatArray]:
-        """Return ``penalty / 2`` times the squared length of the parameters.
-
-        These are the distance from the start.
-        """
+        """Return ``penalty / 2`` times the squared distance from the start."""
         gradient = self.penalty * parameters
         return 0.5 * float(gradient @ parameters), gradient
 

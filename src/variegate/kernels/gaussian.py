@@ -120,9 +120,9 @@ class Gaussian(FixedKernel):
         ]
 
     def matrix(self, ground_set: GroundSet) -> FloatArray:
-        """Return ``exp(-D / σ²)`` of the squared distances ``D``.
+        """Return ``exp(-D / σ²)`` (N, N) of the squared distances ``D``.
 
-        If ``anchored``, seen from the origin; approximated, where there is a rank.
+        Anchored, or from the features of the approximation, where asked for.
         """
         self.check()
         factors = self.factors(ground_set)
@@ -148,10 +148,7 @@ def gaussian_expm1(squared_distances: FloatArray, bandwidth: float) -> FloatArra
 def anchored_gaussian(
     squared_distances: FloatArray, squared_norms: FloatArray, bandwidth: float
 ) -> FloatArray:
-    """Return the similarity (N, N) of a Gaussian seen from the origin.
-
-    From ``‖φ_i - φ_j‖²`` and ``‖φ_i‖²``; the constant 1 cancels before rounding.
-    """
+    """Return the Gaussian (N, N) seen from the origin, its constant 1 never added."""
     to_origin = gaussian_expm1(squared_norms, bandwidth)
     S = gaussian_expm1(squared_distances, bandwidth)
     S -= to_origin[:, None] + to_origin

@@ -251,10 +251,7 @@ class Mixture(WeightedSum):
     def value_and_pull_back(
         self, prepared: Any, parameters: FloatArray
     ) -> tuple[FloatArray, PullBack]:
-        """Return the similarity and a function from ``G = ∂f/∂S`` to ``∂f/∂p``.
-
-        Similarities of learned kernels are computed once for both.
-        """
+        """Return the similarity and a function from ``G = ∂f/∂S`` to ``∂f/∂p``."""
         if not isinstance(prepared, _Prepared):
             return prepared.mixture(parameters), prepared.inner_products
         weights, others = self.split(parameters)

@@ -305,10 +305,7 @@ def pack_similarities(
     matrices: Sequence[FloatArray],
     anchors: FloatArray | None = None,
 ) -> PackedSimilarities:
-    """Pack the first similarity of each chain of one ground set; refuse infinite ones.
-
-    ``anchors`` (weights, N) is None where Gaussians are not anchored.
-    """
+    """Pack the first similarity of each chain of one set; refuse infinite ones."""
     parts = [*matrices, chains.scale]
     if not all(np.isfinite(part).all() for part in parts):
         raise ValueError(

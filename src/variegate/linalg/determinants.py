@@ -159,7 +159,7 @@ class Resolvent:
         )
 
     def marginal_kernel(self) -> FloatArray:
-        """Return ``K = I - C M⁻¹ C``, its diagonal free of cancellation."""
+        """Return ``K = I - C M⁻¹ C`` (..., N, N), its diagonal free of cancellation."""
         K = -self.c[..., :, None] * self.inverse * self.c[..., None, :]
         rows = np.arange(K.shape[-1])
         K[..., rows, rows] = self.included
@@ -171,11 +171,10 @@ def normalizer_and_marginal_kernel(
 ) -> tuple[float, FloatArray]:
     """Return ``log det(L + I)`` and ``K = L (L + I)⁻¹`` of one ground set.
 
-    ``L = diag(exp u) S diag(exp u)`` and ``S`` has a unit diagonal.
-
-    By :class:`Resolvent` where ``M`` is well conditioned.  Where ``S`` is nearly
-    singular and qualities are large, ``M`` is ill-conditioned; then, ``S = F Fᵀ`` by
-    pivoted Cholesky, ``B = diag(q) F``, and ``[B; I] = Q R``:
+    ``L = diag(exp u) S diag(exp u)`` with ``u = log_scale``, and ``S`` has a unit
+    diagonal.  By :class:`Resolvent` where ``M`` is well conditioned.  Where ``S`` is
+    nearly singular and qualities are large, ``M`` is ill-conditioned; then,
+    ``S = F Fᵀ`` by pivoted Cholesky, ``B = diag(q) F``, and ``[B; I] = Q R``:
     ``log det(L + I) = 2 Σ log |R_ii|`` and ``K = Q₁ Q₁ᵀ`` with ``Q₁`` the rows of
     ``B``.  With rows in decreasing order and columns pivoted, Householder's method is
     stable row by row (Cox and Higham, 1998), however widely the qualities spread.
@@ -198,8 +197,8 @@ def pivoted_cholesky(S: FloatArray, log_scale: FloatArray) -> FloatArray:
     """Return ``F`` with ``S = F Fᵀ``, of shape (N, rank).
 
     ``S`` has a unit diagonal.  The next pivot is the item with the largest residual in
-    ``L = diag(e^u) S diag(e^u)``.  A residual of at most ``RANK_TOLERANCE``, or of no
-    more than rounding in ``S`` can make of it, is exactly zero.
+    ``L = diag(e^u) S diag(e^u)``, ``u = log_scale``.  A residual of at most
+    ``RANK_TOLERANCE``, or of no more than rounding in ``S`` can make of it, is zero.
 
     With ``w`` the weights by which the pivots explain an item, rounding of ``e`` in the
     entries of ``S`` changes its residual by up to ``e (1 + |w|)²``, and weights are
@@ -242,7 +241,7 @@ def normalizer_of_rows(
 ) -> tuple[float, FloatArray]:
     """Return ``log det(L + I)`` and ``Q₁`` with ``K = Q₁ Q₁ᵀ``, for ``S = F Fᵀ``.
 
-    See :func:`normalizer_and_marginal_kernel`.
+    ``F`` is (N, R), ``log_scale`` is ``u``: see :func:`normalizer_and_marginal_kernel`.
     """
     # Common factors of all qualities are kept out of the exponential.
     top = max(float(log_scale.max(initial=0.0)), 0.0)
@@ -316,8 +315,8 @@ def split_scale(L: FloatArray) -> tuple[FloatArray, FloatArray]:
 def log_det_and_pivot(S: FloatArray) -> tuple[float, float]:
     """Return ``log det S`` of one matrix, and the smallest squared Cholesky pivot.
 
-    They are -inf and 0 where the factorisation fails.  With a unit diagonal, a squared
-    pivot is the share of the item that earlier items do not explain.
+    -inf and 0 where the factorisation fails; 0 and 1 of an empty matrix.  With a unit
+    diagonal, a squared pivot is the share of the item that earlier ones do not explain.
     """
     if len(S) == 0:
         return 0.0, 1.0

@@ -49,7 +49,7 @@ def choose_rows(
 
 
 class _Residuals:
-    """Squared residuals of all rows; a search subtracts the latest direction."""
+    """Squared residuals (N,) of all rows; a search subtracts the latest direction."""
 
     def __init__(
         self, B: FloatArray, squared: FloatArray, directions: FloatArray
@@ -76,6 +76,7 @@ class _Residuals:
         self.n_taken += 1
 
     def close(self, rows: BoolArray) -> None:
+        """Exclude the rows of a mask from further search."""
         self.residual[rows] = -np.inf
 
 

@@ -26,6 +26,7 @@ _LOWER, _TRANSPOSED = c_char(b"U"), c_char(b"T")
 
 
 def _load_routine(module: Any, name: str, n_arguments: int) -> Any:
+    """Return a routine of SciPy's LAPACK or BLAS, taking pointers, by its name."""
     capsule = module.__pyx_capi__[name]
     api = ctypes.pythonapi
     api.PyCapsule_GetName.restype = ctypes.c_char_p
@@ -76,7 +77,7 @@ def cholesky(M: FloatArray) -> bool:
 
 
 def inverse_from_cholesky(R: FloatArray) -> None:
-    """Replace a Cholesky factor, lower, by the lower triangle of ``(R Rᵀ)⁻¹``."""
+    """Replace the lower Cholesky factor ``R`` by the lower triangle of ``(R Rᵀ)⁻¹``."""
     n, info = c_int(len(R)), c_int()
     _POTRI(byref(_LOWER), byref(n), _data_pointer(R), byref(n), byref(info))
 
@@ -84,7 +85,7 @@ def inverse_from_cholesky(R: FloatArray) -> None:
 def symmetric_rank_k_update(
     C: FloatArray, X: FloatArray, alpha: float, beta: float
 ) -> None:
-    """Replace the lower triangle of ``C`` by that of ``α X Xᵀ + β C``."""
+    """Replace the lower triangle of ``C`` (N, N) by that of ``α X Xᵀ + β C``."""
     n, k = c_int(X.shape[0]), c_int(X.shape[1])
     if not k.value:
         return
@@ -120,6 +121,7 @@ _limit: Any = None
 
 @cache
 def _threadpool_controller() -> Any:
+    """Return the controller of BLAS threads, made once."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

@@ -65,7 +65,7 @@ class NotSemidefiniteError(ValueError):
 
 
 def check_symmetric(matrix: Any, name: str) -> FloatArray:
-    """Return a copy that is exactly symmetric, or say how far it is from that."""
+    """Return an exactly symmetric copy; refuse a matrix, ``name``, far from that."""
     check_real(name, matrix)
     M = np.array(matrix, dtype=np.float64)
     if M.ndim != 2 or M.shape[0] != M.shape[1]:
@@ -86,8 +86,8 @@ def check_symmetric(matrix: Any, name: str) -> FloatArray:
 def check_semidefinite(M: FloatArray, name: str) -> None:
     """Refuse a symmetric matrix with an eigenvalue below zero, and say how far below.
 
-    The matrix is judged with its diagonal scaled to one, so that large entries do not
-    hide a defect among small ones.
+    The matrix, ``name`` in messages, is judged with its diagonal scaled to one, so that
+    large entries do not hide a defect among small ones.
     """
     diagonal = np.diagonal(M)
     if (diagonal < 0).any():

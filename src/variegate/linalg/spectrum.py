@@ -91,7 +91,7 @@ class Eigenvectors:
         self.shape = found.shape
 
     def _back_transform(self, which: IntArray | slice) -> FloatArray:
-        """Return eigenvectors, in rows, from those of the tridiagonal matrix."""
+        """Return eigenvectors ``which``, in rows, from the unfinished ones."""
         unfinished = self._unfinished
         if unfinished is None:  # another thread has just finished them
             return self.all()[which]
@@ -158,10 +158,10 @@ def symmetric_eigenpairs(A: FloatArray) -> tuple[FloatArray, Eigenvectors]:
 
 
 def eigenpairs(S: FloatArray, log_scale: FloatArray) -> tuple[FloatArray, Eigenvectors]:
-    """Return logarithms of the eigenvalues of ``L``, and its eigenvectors.
+    """Return logarithms (M,) of the eigenvalues of ``L``, and its eigenvectors.
 
-    ``L = diag(exp u) S diag(exp u)`` and ``S`` has a unit diagonal.  Eigenvalues that
-    are zero to rounding have the logarithm minus infinity, or are left out.
+    ``L = diag(exp u) S diag(exp u)``, ``u = log_scale``, and ``S`` has a unit diagonal.
+    Eigenvalues that are zero to rounding have the logarithm -inf, or are left out.
 
     The usual method is accurate relative to the largest eigenvalue only.  Where the
     qualities spread widely, ``L = G Gᵀ`` by pivoted Cholesky and the singular values
@@ -185,9 +185,10 @@ def eigenpairs(S: FloatArray, log_scale: FloatArray) -> tuple[FloatArray, Eigenv
 def graded_eigenpairs(
     F: FloatArray, log_scale: FloatArray
 ) -> tuple[FloatArray, Eigenvectors]:
-    """Return the log-eigenvalues (R,) and eigenvectors of ``L``, ``S = F Fᵀ``.
+    """Return the log-eigenvalues (R,) and eigenvectors of ``L`` with ``S = F Fᵀ``.
 
-    ``F`` is (N, R).  By Jacobi's method: accurate however widely qualities spread.
+    ``F`` is (N, R), ``log_scale`` (N,) is ``u``.  By Jacobi's method: accurate however
+    widely qualities spread.
     """
     if F.shape[1] == 0:
         return np.zeros(0), Eigenvectors(np.zeros((0, len(F))))

@@ -16,14 +16,12 @@ _ROUNDING = (16.0 * 2.0**-52) ** 2
 
 
 def _squared_lengths(rows: FloatArray) -> FloatArray:
+    """Return the squared lengths (...) of rows (..., D)."""
     return np.asarray(np.einsum("...d,...d->...", rows, rows))
 
 
 def _subtract_projection(rows: FloatArray, direction: FloatArray) -> FloatArray:
-    """Subtract from rows their projections on a unit direction, in place.
-
-    Return the coefficients of the projections.
-    """
+    """Project rows (..., k, D) off a unit direction, in place; return coefficients."""
     share = np.einsum("...id,...d->...i", rows, direction)
     rows -= share[..., None] * direction[..., None, :]
     return np.asarray(share)
@@ -62,9 +60,9 @@ def pivoted_rows(
 ) -> tuple[FloatArray, FloatArray]:
     """Return ``F`` (N, rank) with the same Gram matrix ``F Fᵀ`` as ``rows`` (N, D).
 
-    The next pivot is the item with the largest residual in ``L``.  A squared residual
-    of at most ``floor`` (N,) is set to zero; the second array (N,) has the squared
-    residuals that were set to zero, 0 for other items.
+    The next pivot is the item with the largest residual in ``L``, its ``u`` in
+    ``log_scale``.  A squared residual of at most ``floor`` (N,) is set to zero; the
+    second array (N,) has the squared residuals that were set to zero, 0 for others.
     """
     n_items, most = len(rows), min(rows.shape)
     factor, lost = np.zeros((n_items, most)), np.zeros(n_items)

@@ -89,7 +89,7 @@ def sample_chain(
 
 
 class _Chain:
-    """A chain over the subsets of a kernel: where it is, and the next seed."""
+    """A chain over a kernel's subsets from ``start``: its subset and next seed."""
 
     def __init__(
         self, ensemble: Ensemble, start: Any, fixed_size: bool, rng: np.random.Generator
@@ -125,6 +125,7 @@ class _Chain:
         self._recompute_inverse()
 
     def _recompute_inverse(self) -> None:
+        """Compute the inverse of ``S_y`` anew, to remove rounding."""
         if isinstance(self.kernel, Graded):
             return  # which keeps no inverse
         S_y = self.kernel.submatrix(self.state.members[: self.size])
@@ -140,7 +141,7 @@ class _Chain:
         return samples
 
     def advance(self, n_steps: int) -> None:
-        """Take steps, renewing the inverse now and then."""
+        """Take ``n_steps`` steps, computing the inverse anew now and then."""
         while n_steps > 0:
             now = min(n_steps, _STEPS_BEFORE_RENEWAL)
             self.size, seed, accepted = self._run(
@@ -155,7 +156,10 @@ class _Chain:
 
 
 def effective_sample_size(values: Any) -> float:
-    """Return ``n / (1 + 2 Σ ρ_t)``, summed while pairs are positive (Geyer, 1992)."""
+    """Return ``n / (1 + 2 Σ ρ_t)`` of a series (n,) with autocorrelations ``ρ_t``.
+
+    They are summed while the sums of neighbouring pairs are positive (Geyer, 1992).
+    """
     x = np.asarray(values, dtype=np.float64)
     n = len(x)
     x = x - x.mean()

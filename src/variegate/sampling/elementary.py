@@ -55,7 +55,10 @@ def sample_elementary(
 
 
 class _States:
-    """P elementary processes, and S states: a process given the items picked so far."""
+    """P elementary processes, and S states: a process given the items picked so far.
+
+    Rows of ``kept`` (P, M) mark the ``vectors`` (M, N) that span each process.
+    """
 
     def __init__(self, vectors: FloatArray, kept: BoolArray) -> None:
         sizes = kept.sum(axis=1)
@@ -84,8 +87,8 @@ class _States:
     ) -> tuple[IntArray, IntArray]:
         """Return the first accepted item of each sample, and its place in the window.
 
-        A proposal takes one random number, and one more to decide on it unless the
-        item was picked before.  ``uniform`` is (n, window + 1); a place from
+        A proposal takes one random number, and one more to decide on it unless the item
+        was picked before.  ``state`` is (n,), ``uniform`` (n, window + 1); a place from
         ``window`` on is where the next window begins, nothing being accepted.
         """
         process = self.process[state]
@@ -105,7 +108,7 @@ class _States:
         return item[samples, np.minimum(at, window - 1)], at
 
     def pick_items(self, state: IntArray, item: IntArray) -> IntArray:
-        """Move on to the states after each sample's pick; return the state of each."""
+        """Replace the states by those after each pick; return each sample's state."""
         n_items = self.rows.shape[1]
         found, number = np.unique(state * n_items + item, return_inverse=True)
         before, picked = np.divmod(found, n_items)

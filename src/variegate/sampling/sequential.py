@@ -20,7 +20,7 @@ _BLOCK = 64
 def sample_sequential(
     K: FloatArray, n_samples: int, generator: np.random.Generator
 ) -> BoolArray:
-    """Draw subsets from the process with the symmetric marginal kernel ``K``."""
+    """Draw subsets (n_samples, N) from the process with marginal kernel ``K``."""
     uniform = generator.random((n_samples, len(K)))
     chosen = np.empty((n_samples, len(K)), dtype=bool)
     for row in range(n_samples):
@@ -29,7 +29,7 @@ def sample_sequential(
 
 
 def _decide_items(A: FloatArray, uniform: FloatArray, chosen: BoolArray) -> None:
-    """Fill ``chosen``; ``A``, which is ``K`` at first, is eliminated."""
+    """Fill ``chosen`` (N,) from ``uniform`` (N,); eliminates ``A``, at first ``K``."""
     for begin in range(0, len(A), _BLOCK):
         end = min(begin + _BLOCK, len(A))
         block = A[begin:end, begin:end]
@@ -47,7 +47,7 @@ def _decide_items(A: FloatArray, uniform: FloatArray, chosen: BoolArray) -> None
 
 
 def _decide_block(A: FloatArray, uniform: FloatArray, chosen: BoolArray) -> None:
-    """Decide a block of items, and leave ``L`` and the pivots of ``L D Lᵀ`` in it."""
+    """Decide a block of items, and leave ``L`` and pivots of ``L D Lᵀ`` in ``A``."""
     for i in range(len(A)):
         chosen[i] = uniform[i] < A[i, i]
         if not chosen[i]:

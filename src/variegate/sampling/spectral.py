@@ -66,12 +66,14 @@ def sample_spectral_k(
 
 
 def _use_compiled(work: float, n_together: int) -> bool:
+    """Tell whether compiled loops draw: ``work`` is samples times items times size."""
     return work >= COMPILED_SAMPLES or work * n_together >= COMPILED_SAMPLES_TOGETHER
 
 
 def _log_polynomials(log_values: FloatArray, k: int) -> FloatArray:
     """Return ``log e_j`` of the first ``m`` values, of shape (M + 1, k + 1).
 
+    For the elementary symmetric polynomials of ``λ``,
     ``e_j(m) = e_j(m - 1) + λ_m e_{j-1}(m - 1)`` has no subtraction, so in log space
     no digit is lost whatever the scale of the values.
     """
@@ -86,7 +88,7 @@ def _log_polynomials(log_values: FloatArray, k: int) -> FloatArray:
 def _choose_eigenvectors(
     log_values: FloatArray, table: FloatArray, seeds: IntArray, kept: BoolArray
 ) -> None:
-    """Fill ``kept`` as :func:`variegate.linalg.compiled.elementary` does."""
+    """Fill ``kept`` (n, M) with the ``k`` vectors of each sample, as if compiled."""
     n_vectors = len(log_values)
     uniform = splitmix_uniforms(seeds[:, None], np.arange(1, n_vectors + 1))
     wanted = np.full(len(seeds), table.shape[1] - 1)
@@ -105,7 +107,7 @@ def _sample_items(
     compiled: bool,
     generator: np.random.Generator,
 ) -> BoolArray:
-    """Draw items from the span of the vectors that each sample keeps."""
+    """Draw items (n, N) from the span of the vectors that each sample keeps (n, M)."""
     offsets = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
     vectors, rows = eigenvectors.select(np.nonzero(kept)[1])
     seeds = _draw_seeds(generator, len(kept))
@@ -124,4 +126,5 @@ def _sample_items(
 
 
 def _draw_seeds(generator: np.random.Generator, n_samples: int) -> IntArray:
+    """Draw one seed of 64 bits for each sample."""
     return generator.integers(2**64, size=n_samples, dtype=np.uint64)

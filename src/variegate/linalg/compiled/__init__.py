@@ -41,6 +41,7 @@ def njit(**options: Any) -> Callable[[Function], Function]:
     options = {"fastmath": False, "no_cfunc_wrapper": True, **options}
 
     def compile_function(function: Function) -> Function:
+        """Compile with a cache, or without where no folder can be written."""
         try:
             compiled: Function = numba.njit(**options)(function)
         except RuntimeError:
@@ -62,12 +63,13 @@ def read_only(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
 
 
 class _CompileNotice(event.Listener):
-    """Prints once that loops are being compiled, not read from the cache."""
+    """A listener that prints once that loops are compiled, not read from the cache."""
 
     def __init__(self) -> None:
         self._is_printed = False
 
     def on_start(self, event: Any) -> None:
+        """Print the notice for a first function of this package, at a terminal."""
         module = getattr(event.data.get("dispatcher"), "__module__", "")
         is_ours = str(module).startswith(__name__)
         if self._is_printed or not is_ours or not _is_interactive():
@@ -84,6 +86,7 @@ class _CompileNotice(event.Listener):
 
 
 def _is_interactive() -> bool:
+    """Tell whether messages go to a terminal or a notebook."""
     in_notebook = "ipykernel" in sys.modules
     return in_notebook or (sys.stderr is not None and sys.stderr.isatty())
 

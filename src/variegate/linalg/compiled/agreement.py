@@ -14,10 +14,11 @@ from variegate.linalg.compiled import njit
 def _find_augmenting_place(
     item: int, alike: BoolArray, members: IntArray, owner: IntArray, tried: IntArray
 ) -> int:
-    """Return the member that is freed for one more item by changing partners, or -1.
+    """Return the place of the member freed for ``item`` by changing partners, or -1.
 
-    ``owner`` is the item that each member is matched with, -1 for none; ``tried``, -1
-    before, becomes the item that tried each member.
+    ``alike`` (N, N) says which items can be matched; ``owner`` is the item that each of
+    ``members`` is matched with, -1 for none; ``tried``, -1 before, becomes the item
+    that tried each member.
     """
     for place in range(len(members)):
         if tried[place] >= 0 or not alike[item, members[place]]:
@@ -42,16 +43,16 @@ def fill_matching_gains(
     free: BoolArray,
     bound: FloatArray,
 ) -> None:
-    """Fill ``bound`` with the shares of the sets that an item can be matched with too.
+    """Fill ``bound`` (N,) with each item's gain: the shares of the sets it adds to.
 
     The gain of an item in a maximum matching never grows as others are chosen, so that
     the last known ``adds`` give bounds, and few are computed again.  The largest bound
-    is exact; that of an item that is not free is -1.
+    is exact; that of an item that is not ``free`` (N,) is -1.
 
     ``alike`` (N, N) says which items can be matched.  The first ``sizes[t]`` of
-    ``members[t]`` are the items of set ``t``, and ``owner`` (T, M) the item that each
-    is matched with, -1 for none.  ``adds`` (N, T), the sets that each item may still be
-    matched with, is brought up to date.
+    ``members[t]`` are the items of set ``t``, ``share[t]`` its weight, and ``owner``
+    (T, M) the item that each is matched with, -1 for none.  ``adds`` (N, T), the sets
+    that each item may still be matched with, is brought up to date.
     """
     n, n_sets = adds.shape
     tried = np.empty(members.shape[1], dtype=np.int64)
@@ -99,7 +100,10 @@ def augment_matchings(
     owner: IntArray,
     adds: BoolArray,
 ) -> None:
-    """Match an item with every set that it adds to, which ``adds`` then names."""
+    """Match ``item`` with a member of every set where one can be freed, in place.
+
+    Changes ``owner`` and ``adds[item]``: arguments as in :func:`fill_matching_gains`.
+    """
     tried = np.empty(members.shape[1], dtype=np.int64)
     for t in range(len(members)):
         if not adds[item, t]:

@@ -70,7 +70,7 @@ class WorkArrays(NamedTuple):
 
 @njit(inline="always")
 def _count_left(problem: Any, path: Any, count: int, left: Any) -> None:
-    """Fill how many items of each label still fit beside those of a path."""
+    """Fill ``left`` (G,): how many items of each label fit beside those of a path."""
     left[:] = problem.room
     for row in range(len(problem.labels)):
         for position in range(count):
@@ -81,7 +81,7 @@ def _count_left(problem: Any, path: Any, count: int, left: Any) -> None:
 def _list_candidates(
     T: Any, is_open: Any, problem: Any, spent: float, members: Any, left: Any
 ) -> int:
-    """List the open items that may be taken, close the others, return how many."""
+    """List the open items that may be taken, close the others, return their number."""
     size = 0
     for item in range(len(T)):
         if not is_open[item]:
@@ -103,10 +103,11 @@ def _list_candidates(
 def _bound_by_diagonal(
     T: Any, problem: Any, room: Any, size: int, left: int, affordable: float, row: int
 ) -> float:
-    """Return the largest gain of taking ``left`` more members; ``-inf`` if none fits.
+    """Return a bound on the gain of taking ``left`` of ``size`` members of ``T``.
 
-    For any number of members, -1, a fractional knapsack of the positive gains; or with
-    the limit of a ``row`` of labels, which is -1 for none, the gains within it.
+    For any number of members (``left`` -1), a fractional knapsack of the positive
+    gains; or with the limit of a ``row`` of labels (-1: none), the gains within it.
+    ``-inf`` if fewer than ``left`` fit.  ``affordable`` is the rest of the budget.
     """
     logs, keys, members, costs = room.work[0], room.work[1], room.members, problem.costs
     total, taken = 0.0, 0
@@ -144,7 +145,7 @@ def _bound_by_diagonal(
 
 @njit(inline="always")
 def _bound_by_spectrum(T: Any, problem: Any, room: Any, size: int, left: int) -> float:
-    """Return the same from the sums of the largest eigenvalues."""
+    """Return the same bound from the sums of the largest eigenvalues of ``T``."""
     values, members = room.work[0], room.members
     numbers, small = room.numbers, room.small
     for i in range(size):
@@ -182,6 +183,7 @@ def _bound_by_spectrum(T: Any, problem: Any, room: Any, size: int, left: int) ->
 def _fill_schur_complement(
     levels: Any, count: int, members: Any, size: int, item: int
 ) -> None:
+    """Fill ``levels[count + 1]`` for ``size`` members after taking an item."""
     T, child = levels[count], levels[count + 1]
     pivot = T[item, item]
     for a in range(size):
@@ -196,7 +198,7 @@ def _fill_schur_complement(
 def _fill_schur_complement_of_rows(
     rows: Any, levels: Any, count: int, members: Any, size: int, item: int
 ) -> None:
-    """Fill the level of ``count + 1`` items from residuals of rows."""
+    """Fill ``levels[count + 1]`` after taking an item, by residuals of rows."""
     before, after, T = rows[count], rows[count + 1], levels[count + 1]
     # The residual of the item itself is not read again.
     direction = after[item]
@@ -225,7 +227,7 @@ def _fill_schur_complement_of_rows(
 
 @njit(inline="always")
 def _open_child(nodes: Any, parent: int, item: int, value: float, cost: float) -> None:
-    """Open the node after a parent: the same with one more item in."""
+    """Open the node after ``parent`` with one more item, of a value and total cost."""
     child, count = parent + 1, nodes.counts[parent]
     for other in range(nodes.undecided.shape[1]):
         nodes.undecided[child, other] = nodes.undecided[parent, other]
@@ -249,7 +251,7 @@ def search_nodes(
     progress: Any,
     best_set: Any,
 ) -> Any:
-    """Visit up to ``max_nodes`` nodes.
+    """Visit up to ``max_nodes`` open nodes of a search, depth first.
 
     With ``rows``, values do not tell whether a set is possible: before a node with a
     better set than the best, unless its value is certain, the search stops.

@@ -48,7 +48,11 @@ def _compute_residual(
     column: Any,
     work: Any,
 ) -> float:
-    """Return ``s_ii - sᵀ S_y⁻¹ s``, and ``S_y⁻¹ s`` in ``work``."""
+    """Return the residual ``s_ii - sᵀ S_y⁻¹ s`` of an item, ``s = S_yi``.
+
+    ``y`` are the first ``size`` members, with the inverse of ``S_y``; fills ``column``
+    with ``s`` and ``work`` with ``S_y⁻¹ s``.
+    """
     F = kernel.F
     for position in range(size):
         other = members[position]
@@ -72,7 +76,7 @@ def _compute_residual(
 
 @njit(cache=True, nogil=True)
 def _add_item(state: Any, work: Any, size: int, item: int, residual: float) -> int:
-    """Put an item after the last member, and return how many there are now."""
+    """Add an item with its ``work`` and residual to a state; return the new size."""
     inverse = state.inverse
     for i in range(size):
         for j in range(size):
@@ -88,7 +92,7 @@ def _add_item(state: Any, work: Any, size: int, item: int, residual: float) -> i
 
 @njit(cache=True, nogil=True)
 def _drop_item(state: Any, size: int, position: int) -> int:
-    """Move the last member into the gap, then take the Schur complement of the last."""
+    """Drop the member at a position, the last takes its place; return the new size."""
     members, place, inverse = state.members, state.place, state.inverse
     last = size - 1
     gone = members[position]
@@ -153,7 +157,10 @@ def log_volume(rows: Any, members: Any, floor: Any) -> float:
 def _propose_members(
     members: Any, size: int, entering: int, position: int, proposed: Any
 ) -> int:
-    """Fill ``proposed`` with the members after a move, and return their number."""
+    """Fill ``proposed`` with the members after a move, and return their number.
+
+    ``entering`` (-1: none) takes the place ``position`` (-1: at the end).
+    """
     for j in range(size):
         proposed[j] = members[j]
     if position < 0:

@@ -46,7 +46,7 @@ def _squared_projection(B: Any, item: int, directions: Any, first: int) -> float
 def _squared_projections_of_two(
     B: Any, item: int, directions: Any, first: int
 ) -> tuple[float, float]:
-    """Return the same of a row and the next, reading the directions once for both."""
+    """Return the same for rows ``item`` and ``item + 1``, reading directions once."""
     a = b = c = d = 0.0
     e = f = g = h = 0.0
     for j in range(B.shape[1]):

@@ -22,7 +22,7 @@ _TILE = 32
 
 @njit(inline="always", fastmath=FAST)
 def _raise_to_fourth(x: Any, n: int, anchored: bool) -> None:
-    """Go to the next rung of a chain, in place."""
+    """Raise ``n`` Gaussians (less 1 if ``anchored``) to the fourth power, in place."""
     if anchored:
         for j in range(n):
             x[j] *= 4.0 + x[j] * (6.0 + x[j] * (4.0 + x[j]))
@@ -97,7 +97,7 @@ def add_inner_products(
 ) -> None:
     """Add ``Σ_ij G_ij S^k_ij`` to ``out[k]`` for every rung ``k``, over all sets.
 
-    Without the anchors, if there are any: these are sums over single items.
+    Without the anchors, whose sums are over single items: see :func:`fill_mixture`.
     """
     n = G.shape[1]
     x = np.empty(n)

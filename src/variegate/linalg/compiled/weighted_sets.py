@@ -83,6 +83,7 @@ _LEAST = 1e-12
 
 @njit(inline="always")
 def _ranks_before(weights: Any, i: int, j: int) -> bool:
+    """Tell whether item ``i`` has a larger weight than ``j``, or an equal and i < j."""
     return weights[i] > weights[j] or (weights[i] == weights[j] and i < j)
 
 
@@ -104,7 +105,7 @@ class Problem(NamedTuple):
 def _fill_likeness(
     members: Any, count: int, weights: Any, likeness: Any, out: Any
 ) -> None:
-    """Fill ``out`` with how like each member is to the likest better one."""
+    """Fill ``out`` with each member's largest likeness to a better one, 0 if none."""
     for a in range(count):
         out[a] = 0.0
         for b in range(count):
@@ -126,7 +127,7 @@ def set_value(problem: Any, members: Any, count: int) -> float:
 
 @njit(inline="always")
 def _best_addition(problem: Any, members: Any, count: int, skipped: int) -> Any:
-    """Return the item to add to some members, -1 if none fits, and the value then.
+    """Return the best item to add, -1 if none fits, and the value then.
 
     The item ``skipped`` is not added; ``N`` skips none.
     """

@@ -18,12 +18,12 @@ from variegate.linalg.spectrum import Eigenvectors
 
 
 class Representation(ABC):
-    """A positive semidefinite kernel over ``N`` items."""
+    """A positive semidefinite kernel over ``N`` items, with ``K = L (L + I)⁻¹``."""
 
     log_scale: FloatArray
 
     def choose_representation(self) -> Representation:
-        """Return the kernel as it is held, rows at the edge of its rank by ``Graded``.
+        """Return the representation to hold: self, or ``Graded`` near the rank's edge.
 
         Decided once, before anything is asked of it.
         """
@@ -38,11 +38,11 @@ class Representation(ABC):
 
     @abstractmethod
     def column(self, item: int) -> FloatArray:
-        """Return a column of ``S``."""
+        """Return a column of ``S``, (N,)."""
 
     @abstractmethod
     def submatrix(self, members: IntArray) -> FloatArray:
-        """Return ``S`` restricted to some items."""
+        """Return ``S`` restricted to the items ``members``."""
 
     def log_det(self, members: IntArray) -> float:
         """Return ``log det L_y``: 0 for the empty set, -inf if singular."""
@@ -57,16 +57,16 @@ class Representation(ABC):
 
     @abstractmethod
     def marginals(self) -> FloatArray:
-        """Return the diagonal of ``K``."""
+        """Return the diagonal of ``K`` (N,), the probability of each item."""
 
     @abstractmethod
     def marginal_kernel(self) -> FloatArray:
-        """Return ``K``."""
+        """Return ``K = L (L + I)⁻¹``, (N, N)."""
 
     @property
     @abstractmethod
     def marginal_eigenpairs(self) -> tuple[FloatArray, Eigenvectors]:
-        """Eigenvalues of ``K`` (M,) and its eigenvectors (M, N).
+        """Return the eigenvalues of ``K`` (M,) and its eigenvectors (M, N).
 
         Not those of ``L``: next to large entries its small eigenvalues are lost to
         rounding, while an error of rounding in ``K`` is one in a probability.
@@ -75,11 +75,11 @@ class Representation(ABC):
     @property
     @abstractmethod
     def eigenpairs(self) -> tuple[FloatArray, Eigenvectors]:
-        """Logarithms of eigenvalues of ``L`` (M,), and eigenvectors (M, N)."""
+        """Return the log-eigenvalues (M,) and the eigenvectors (M, N) of ``L``."""
 
     @abstractmethod
     def condition(self, included: IntArray, rest: IntArray) -> Self:
-        """Return the kernel of the rest, given that ``included`` is chosen.
+        """Return the kernel of the items ``rest``, given that ``included`` are chosen.
 
         ``det L_{A∪y} = det L_A · det L'_y`` with ``L'`` the Schur complement.
         """

@@ -31,7 +31,7 @@ _EDGE_OF_CONDITION = 1e-9
 
 
 class Dense(Representation):
-    """``S`` and ``log_scale`` of ``diag(exp u) matrix diag(exp u)``.
+    """The kernel ``diag(exp u) matrix diag(exp u)``, held as ``S`` and ``log_scale``.
 
     ``matrix`` (N, N) is positive semidefinite; ``log_quality`` (N,) is ``u``.
     """
@@ -52,7 +52,7 @@ class Dense(Representation):
         return conditioning_of_correlation(self.S)
 
     def choose_representation(self) -> Representation:
-        """Return the matrix, or rows where it is singular to rounding."""
+        """Return the kernel itself, or as ``Graded`` if singular to rounding."""
         if len(self) > RANKED_ITEMS:
             return self
         pivot, reciprocal_condition = self.conditioning
@@ -71,6 +71,7 @@ class Dense(Representation):
 
     @cached_property
     def _normalizer_and_kernel(self) -> tuple[float, FloatArray]:
+        """Return ``log det(L + I)`` and ``K``."""
         return normalizer_and_marginal_kernel(self.S, self.log_scale)
 
     def log_normalizer(self) -> float:
@@ -102,5 +103,6 @@ class Dense(Representation):
         return eigenpairs(self.S, self.log_scale)
 
     def condition(self, included: IntArray, rest: IntArray) -> Self:
+        """Return the kernel of ``rest``, by the Schur complement of ``S``."""
         residual = schur_complement(self.S, included, rest)
         return type(self)(residual, self.log_scale[rest])

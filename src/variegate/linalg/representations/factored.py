@@ -52,7 +52,7 @@ _ALL = slice(None)
 
 
 class Factored(Representation):
-    """``B``, one row an item.
+    """The kernel ``L = B Bᵀ``, held as ``B`` with one row an item.
 
     ``B`` (N, D) is of single or double precision; all arithmetic is double.  Accurate
     relative to the longest row: items whose rows are shorter by more than the digits of
@@ -78,7 +78,7 @@ class Factored(Representation):
         self.log_scale = np.log(self.norms)
 
     def _norms_without_overflow(self) -> FloatArray:
-        """Return the lengths of the rows where squares overflow or underflow."""
+        """Return the lengths (N,) of the rows, also where squares would overflow."""
         if not np.isfinite(self.B).all():
             raise ValueError("B holds NaN or infinite values")
         largest = np.abs(self.B).max(axis=1, initial=0.0)
@@ -90,6 +90,7 @@ class Factored(Representation):
         return norms
 
     def _float64_rows(self, which: slice | int | IntArray) -> FloatArray:
+        """Return a row or some rows of ``B`` in double precision."""
         return np.asarray(self.B[which], dtype=np.float64)
 
     def diagonal(self) -> FloatArray:
@@ -111,7 +112,7 @@ class Factored(Representation):
         return np.asarray(self.B[which] / self.norms[which, None])
 
     def choose_representation(self) -> Representation:
-        """Return the factor, or rows where lengths or singular values differ widely.
+        """Return the kernel itself, or as ``Graded`` where rows differ widely.
 
         A large factor is kept, and refused where its rows differ too widely.
         """
@@ -150,7 +151,7 @@ class Factored(Representation):
 
     @cached_property
     def _singular_value_decomposition(self) -> tuple[FloatArray, FloatArray]:
-        """All singular values of ``B``, and its right singular vectors in rows."""
+        """Return the singular values of ``B``, and right singular vectors in rows."""
         triangle = np.zeros((0, self.B.shape[1]))
         for rows in chunks(len(self.B)):
             triangle = qr(np.vstack([triangle, self._float64_rows(rows)]), mode="r")[0]
@@ -160,7 +161,7 @@ class Factored(Representation):
 
     @cached_property
     def _spectrum(self) -> tuple[FloatArray, FloatArray]:
-        """Singular values of ``B`` and its right singular vectors in columns.
+        """Return singular values above rounding (M,), and right vectors (D, M).
 
         By QR a chunk at a time, then the SVD of the triangle: unlike by ``BᵀB``, no
         digit is lost to squaring.
@@ -172,7 +173,7 @@ class Factored(Representation):
 
     @cached_property
     def _left_singular_vectors(self) -> FloatArray:
-        """Left singular vectors of ``B``, in rows: ``U = B V Σ⁻¹``."""
+        """Return the left singular vectors of ``B``, in rows: ``U = B V Σ⁻¹``."""
         singular, right = self._spectrum
         vectors = np.empty((len(singular), len(self.B)))
         for rows in chunks(len(self.B)):
@@ -183,6 +184,7 @@ class Factored(Representation):
 
     @property
     def _keep_probability(self) -> FloatArray:
+        """Return the eigenvalues ``σ² / (1 + σ²)`` of ``K``, by singular values."""
         return np.asarray((self._spectrum[0] / np.hypot(1.0, self._spectrum[0])) ** 2)
 
     def log_normalizer(self) -> float:
@@ -212,7 +214,7 @@ class Factored(Representation):
         return 2.0 * np.log(self._spectrum[0]), vectors
 
     def condition(self, included: IntArray, rest: IntArray) -> Self:
-        """Return the kernel of the rest: rows less their part in the included span."""
+        """Return the kernel of ``rest``: rows less their part in the included span."""
         span, _ = np.linalg.qr(self.unit_rows(included).T)
         residual = self._float64_rows(rest)
         for _ in range(2):  # once more, to be orthogonal to rounding
@@ -224,7 +226,7 @@ class Factored(Representation):
 
 
 def refuse_large_matrix(n_items: int, what: str) -> None:
-    """Say how large a matrix would be instead of running out of memory."""
+    """Refuse a matrix (``what``) of too many items, and say how large it would be."""
     if n_items > MAX_MATRIX:
         raise ValueError(
             f"{what} of {n_items} items would take {8e-9 * n_items**2:.0f} GB; "

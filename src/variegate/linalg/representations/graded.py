@@ -41,9 +41,9 @@ _NEGLIGIBLE = 1e-9
 
 
 class Graded(Representation):
-    """``F`` (N, R) of rank ``R``, with rows of unit length or zero, and ``log_scale``.
+    """The kernel of ``S = F Fᵀ`` and ``log_scale``, with ``F`` (N, R) of rank ``R``.
 
-    Squared residuals up to ``floor`` (N,) are zero.
+    Rows have unit length or are zero.  Squared residuals up to ``floor`` (N,) are zero.
     """
 
     def __init__(
@@ -56,13 +56,13 @@ class Graded(Representation):
 
     @classmethod
     def of_similarity(cls, S: FloatArray, log_scale: FloatArray) -> Self:
-        """Factor a matrix with a unit diagonal, of which 1e-12 is rounding."""
+        """Factor ``S`` (N, N), of unit diagonal, of which 1e-12 is rounding."""
         rows = pivoted_cholesky(S, log_scale)
         return cls(rows, log_scale, np.full(len(S), _FLOOR_OF_MATRIX))
 
     @classmethod
     def of_factor(cls, unit_rows: FloatArray, log_scale: FloatArray) -> Self:
-        """Take the unit rows of a factor, and refuse a rank in doubt."""
+        """Choose pivots among the unit rows (N, D); refuse a rank in doubt."""
         floor = np.full(len(unit_rows), _DEPENDENT)
         rows, lost = pivoted_rows(unit_rows, log_scale, floor)
         doubtful = (lost > _SURELY_DEPENDENT) & (
@@ -81,14 +81,14 @@ class Graded(Representation):
 
     @classmethod
     def of_unit_rows(cls, unit_rows: FloatArray, log_scale: FloatArray) -> Self:
-        """Take unit rows as they are, turned into no more columns than items."""
+        """Hold unit rows (N, D) without pivoting, in at most ``N`` columns."""
         if unit_rows.shape[1] > len(unit_rows):
             unit_rows = qr(unit_rows.T, mode="r")[0][: len(unit_rows)].T
         return cls(unit_rows, log_scale, np.full(len(unit_rows), _FLOOR_OF_ROWS))
 
     @property
     def rank(self) -> int:
-        """The largest number of items with a positive probability."""
+        """Return the largest number of items with a positive probability."""
         return int(self.rows.shape[1])
 
     def diagonal(self) -> FloatArray:
@@ -108,6 +108,7 @@ class Graded(Representation):
 
     @cached_property
     def _normalizer_and_root(self) -> tuple[float, FloatArray]:
+        """Return ``log det(L + I)`` and ``Q₁`` (N, R) with ``K = Q₁ Q₁ᵀ``."""
         return normalizer_of_rows(self.rows, self.log_scale)
 
     def log_normalizer(self) -> float:
@@ -137,7 +138,7 @@ class Graded(Representation):
         return graded_eigenpairs(self.rows, self.log_scale)
 
     def condition(self, included: IntArray, rest: IntArray) -> Self:
-        """Return the kernel of the rest: rows less their part in the included span."""
+        """Return the kernel of ``rest``: rows less their part in the included span."""
         left, noise = residual_rows(self.rows, included, rest)
         squared = np.einsum("ij,ij->i", left, left)
         floor = np.maximum(self.floor[rest], noise)
