@@ -22,6 +22,7 @@ def data_bytes(batch: pa.RecordBatch) -> int:
 
 
 def _bytes(column: pa.Array) -> int:
+    """Return the bytes of an array, at most those of all its buffers."""
     try:
         return int(column.nbytes)
     except pa.ArrowTypeError:
@@ -32,14 +33,14 @@ def _bytes(column: pa.Array) -> int:
 def with_row_offsets(
     batches: Iterable[pa.RecordBatch], start: int = 0
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield batches, each with the number of its first row."""
+    """Yield the number of the first row, counted from ``start``, and each batch."""
     for batch in batches:
         yield start, batch
         start += batch.num_rows
 
 
 def split_batch(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Cut a batch that is too large; nothing is copied."""
+    """Yield slices of a batch with at most about 24 MB and 65,536 rows, not copied."""
     n_parts = max(-(-data_bytes(batch) // _MOST_BYTES), 1)
     n_rows = min(max(batch.num_rows // n_parts, 1), _MOST_ROWS)
     for first in range(0, batch.num_rows, n_rows):
@@ -47,7 +48,7 @@ def split_batch(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def copy_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return a batch whose arrays are its own."""
+    """Return a copy of a batch that shares no memory with it."""
     if not batch.num_columns:
         return batch
     columns = [pa.concat_arrays([column]) for column in batch.columns]
@@ -55,7 +56,7 @@ def copy_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def rows_per_batch(file: parquet.ParquetFile, names: Sequence[str]) -> int:
-    """Return how many rows of some columns make a batch."""
+    """Return how many rows of the columns ``names`` take about 16 MB, one at least."""
     footer = file.metadata
     size = 0
     for group in map(footer.row_group, range(footer.num_row_groups)):

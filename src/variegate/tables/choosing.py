@@ -89,7 +89,7 @@ class ByModel:
         return Choice(rows[order], probability, ending, is_short)
 
     def _candidates(self, group: Group) -> IntArray:
-        """Return all rows of a group; of a large one those of the highest quality.
+        """Return positions of all rows of a group, or of the best rows of a large one.
 
         Half of them meet ``at_most`` together, so that enough can be chosen.
         """
@@ -113,7 +113,11 @@ class ByModel:
     def _choose(
         self, ensemble: LEnsemble, group: Group, rows: IntArray, constraint: Constraint
     ) -> tuple[IntArray, dict[str, Any], bool]:
-        """Choose from candidates at odds of one, best first; say how that ended."""
+        """Choose from candidates ``rows``, the items of ``ensemble``, at odds of one.
+
+        Return positions in ``rows``, best first; how the search ended; and whether
+        ``at_most`` allows fewer rows than were asked for.
+        """
         most = constraint.largest_size()
         k, is_short = _within(self.limit.size(group), most, constraint)
         if most == 0:
@@ -151,7 +155,7 @@ class ByMethod:
     relevance: Callable[[FloatArray], FloatArray] | None = None
 
     def __call__(self, group: Group) -> Choice:
-        """Choose from one group."""
+        """Choose positions in one group, by relevance and similarity features."""
         order = Ordering(self.method, self.diversity, self.seed)
         relevance = group.relevance
         if self.relevance is not None:
@@ -219,7 +223,7 @@ def choose_from_groups(
     n_jobs: int | None = None,
     progress: Progress = ignore,
 ) -> Choices:
-    """Choose from every group of a table."""
+    """Choose from every group of a table; workers of other processes use one thread."""
     work = partial(choose_in_partition, chooser=chooser, n_jobs=groups.threads(n_jobs))
     parts = groups.map(work, np.arange(len(groups)), partial(progress, "choosing"))
     return collect_choices(parts, groups.survey.n_rows)
@@ -269,6 +273,7 @@ def map_groups(
     threads = effective_n_jobs(n_jobs)
 
     def work_naming_group(group: Group) -> tuple[Group, _Result]:
+        """Return a group with its result; name it in errors."""
         try:
             return group, work(group)
         except ValueError as error:

@@ -39,7 +39,7 @@ def method_choosers(
 def model_choosers(
     name: str, selector: FittedSelector, omega: float | None, limit: Limit
 ) -> dict[str, Chooser]:
-    """Return a model that decides how much to choose, and one within the limit."""
+    """Return a model without a limit and, if there is a limit, the model within it."""
     choosers = {name: selector._make_chooser(omega)}
     if limit:
         omega = omega if limit.k is None else None
@@ -48,9 +48,9 @@ def model_choosers(
 
 
 def rival_choosers(rivals: Mapping[str, Rival], limit: Limit) -> dict[str, Chooser]:
-    """Return rivals within a limit; without one, of as many rows as was best.
+    """Return choosers of rivals; a limit without ``k`` takes each rival's own.
 
-    With a budget and no number of rows, at most as many.
+    Names say ``k`` or the limit.
     """
     choosers: dict[str, Chooser] = {}
     for name, rival in rivals.items():
@@ -70,7 +70,7 @@ def learn_rivals(
     memory: int,
     progress: Progress = ignore,
 ) -> dict[str, Rival]:
-    """Learn rivals from as many of the groups as there is memory for.
+    """Learn rivals, by name, from groups by number, as many as fit in memory.
 
     Their ``k`` is the best on these groups, within the budget if there is one.
     """
@@ -87,9 +87,9 @@ def learn_rivals(
 def memoize_choices(
     groups: Iterable[Group], choosers: Choosers, n_jobs: int | None
 ) -> dict[str, Chooser]:
-    """Choose from groups once; return choosers that look these choices up.
+    """Choose from groups once; return choosers that look choices up by group number.
 
-    For groups of the same numbers, whose features may be others.
+    The groups that are looked up may have other features.
     """
 
     def choose_with_all(group: Group) -> list[Choice]:

@@ -54,7 +54,7 @@ class Group:
         return self.take(slice(None))
 
     def take(self, rows: Any) -> GroundSet:
-        """Return some rows as a ground set."""
+        """Return rows at some positions as a ground set, with costs if known."""
         blocks = {name: block[rows] for name, block in self.blocks.items()}
         if len(blocks) == 1:
             blocks = {"": next(iter(blocks.values()))}
@@ -62,13 +62,13 @@ class Group:
         return GroundSet.from_checked_arrays(self.quality[rows], blocks or None, costs)
 
     def wanted(self) -> IntArray:
-        """Return the rows that are labelled 1."""
+        """Return the positions of rows labelled 1; refuse a group without labels."""
         if self.chosen is None:
             raise TableError("there are no labels to compare with")
         return np.flatnonzero(self.chosen)
 
     def embeddings(self) -> FloatArray:
-        """Return all similarity features side by side, for methods without kernels."""
+        """Return similarity features (N, p), by default the quality, for methods."""
         blocks = list(self.blocks.values()) or [self.quality]
         return blocks[0] if len(blocks) == 1 else np.column_stack(blocks)
 
@@ -96,7 +96,7 @@ class EncodedRows:
         return [("quality", self.every.quality), *blocks]
 
     def refuse_infinite(self, flags: BoolArray) -> None:
-        """Refuse features of the groups with a flag that are not finite numbers."""
+        """Refuse infinite or NaN features in groups with a flag, (n_groups,)."""
         is_wanted = np.repeat(flags, np.diff(self.bounds))
         for role, features in self._features():
             bad = ~np.isfinite(features).all(axis=1) & is_wanted
@@ -108,10 +108,11 @@ class EncodedRows:
                 )
 
     def group(self, place: int, number: int) -> Group:
-        """Return the group at a place, with its number in the table."""
+        """Return a copy of the group at a place; ``number`` is that in the table."""
         part = slice(*self.bounds[place : place + 2].tolist())
 
         def cut(values: Any) -> Any:
+            """Return a copy of the rows of the group; None for None."""
             return None if values is None else values[part].copy()
 
         every = self.every
@@ -164,7 +165,7 @@ class GroupReader:
             yield encoded.group(place, partition.first_group + place)
 
     def _encoded(self, partition: GroupPartition) -> EncodedRows:
-        """Return the rows of a partition as numbers."""
+        """Return the encoded rows of a partition, kept if ``memory`` allows it."""
         known = self._held.get(partition.first_group)
         if known is None:
             known = self._encode(partition)
@@ -260,7 +261,7 @@ def read_costs(cells: Cells) -> FloatArray:
 
 
 def _check_no_missing(numbers: FloatArray, cells: Cells, part: str) -> FloatArray:
-    """Return the numbers, or refuse NaN, an empty cell in this role."""
+    """Return the numbers; refuse NaN, an empty cell of the column in role ``part``."""
     bad = np.isnan(numbers)
     if bad.any():
         raise TableError(
@@ -273,7 +274,7 @@ def _check_no_missing(numbers: FloatArray, cells: Cells, part: str) -> FloatArra
 def _check_unique(
     batch: Batch, item: str, numbers: IntArray, index: GroupIndex
 ) -> None:
-    """Refuse an item that is in its group twice."""
+    """Refuse an item that is twice in a group; ``numbers`` are the groups of rows."""
     keys = pc.dictionary_encode(batch[item].keys()).indices.to_numpy()
     order = np.lexsort((keys, numbers))
     same = (np.diff(keys[order]) == 0) & (np.diff(numbers[order]) == 0)

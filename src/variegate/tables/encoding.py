@@ -91,7 +91,7 @@ class FeatureColumn:
         return n_values + self.has_indicator
 
     def encode(self, cells: Cells, missing: str) -> FloatArray:
-        """Return the features of some rows, one row each."""
+        """Return features (n_rows, size); ``missing`` is as for :class:`Columns`."""
         if self.kind == "category":
             values, empty = indicators(cells, self.levels, self.rare)
         elif self.kind == "number":
@@ -117,7 +117,7 @@ class FeatureColumn:
         return np.asarray(values, dtype=np.float64)
 
     def is_unknown(self, cells: Cells) -> BoolArray:
-        """Return which rows have a category that is not in the training rows."""
+        """Return which rows have a category unknown in training; empty for others."""
         if self.kind != "category":
             return np.zeros(0, dtype=bool)
         return has_unknown(cells, (*self.levels, *self.rare))
@@ -138,7 +138,7 @@ class Encoding:
 
     @property
     def width(self) -> int:
-        """The number of features of a row."""
+        """The number of features of a row, of quality and similarity together."""
         return sum(column.size for column in self.columns())
 
     def columns(self) -> list[FeatureColumn]:
@@ -153,7 +153,7 @@ class Encoding:
         return numbers
 
     def encode(self, columns: Iterable[FeatureColumn], batch: Batch) -> FloatArray:
-        """Return the features that some of the columns give, side by side."""
+        """Return the features of some columns side by side, (n_rows, n_features)."""
         features = [
             column.encode(batch[column.name], self.missing) for column in columns
         ]
@@ -178,7 +178,7 @@ class _Moments:
 
     @classmethod
     def of(cls, values: FloatArray) -> _Moments:
-        """Return the moments of numbers, each column by itself; NaN is empty."""
+        """Return moments of numbers (N,), or of columns (N, d); NaN counts as empty."""
         present = ~np.isnan(values)
         count = present.sum(axis=0)
         if not count.any():
@@ -287,7 +287,7 @@ class ColumnStatistics:
         return {name: problem for name, problem in found.items() if problem}
 
     def add(self, batch: Batch, is_wanted: BoolArray) -> None:
-        """Check all rows, and learn from those that are wanted."""
+        """Check all rows of a batch, and learn from rows where ``is_wanted``."""
         for name, found in self._found.items():
             try:
                 empty = self._add_column(batch, name, is_wanted)
@@ -326,7 +326,7 @@ class ColumnStatistics:
         return empty
 
     def _kind(self, name: str, part: str) -> str:
-        """Return the kind of features of a column in the role ``part``."""
+        """Return a ``FeatureColumn.kind``; ``part`` is "quality" or "similarity"."""
         if name in self.columns.categorical:
             return "category"
         is_sized = self._found[name].size is not None
@@ -360,7 +360,7 @@ class ColumnStatistics:
         return Encoding(quality, blocks, self.columns.missing)
 
     def _feature_column(self, name: str, part: str) -> FeatureColumn:
-        """Return how a column is encoded in the role ``part``."""
+        """Return the encoding of a column in the role "quality" or "similarity"."""
         found, kind = self._found[name], self._kind(name, part)
         if kind == "direction":
             assert found.size is not None

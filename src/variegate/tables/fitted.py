@@ -179,7 +179,7 @@ class FittedSelector(Application):
         omega: float | None = None,
         limit: Limit = NO_LIMIT,
     ) -> Chooser:
-        """Return the chooser of the policy for an omega and a limit."""
+        """Return the chooser of the policy; omega is ``omega_`` where it is None."""
         if omega is not None:
             check_number("omega", omega, positive=True)
             if limit.k is not None:
@@ -232,7 +232,10 @@ class FittedSelector(Application):
         empty_groups: str | None = None,
         engine: Engine | None = None,
     ) -> Iterator[None]:
-        """List all problems of a table that is refused."""
+        """Raise all problems of a table if the block refuses it.
+
+        ``labels`` are of all rows; the treatment ``empty_groups`` counts with labels.
+        """
         try:
             yield
         except TableError as error:
@@ -251,7 +254,7 @@ class FittedSelector(Application):
         relevance: str | None = None,
         subtopics: str | None = None,
     ) -> Columns:
-        """Return the roles that a table needs for this call, without the others."""
+        """Return the roles for one call: label and cost only where they are used."""
         use_costs = limit.budget is not None
         if use_costs and self.columns_.cost is None:
             raise TableError(
@@ -267,7 +270,7 @@ class FittedSelector(Application):
         )
 
     def predict(self, X: Any) -> BoolArray:
-        """Return, for every row, whether it is chosen."""
+        """Return whether each row is chosen, (n_rows,)."""
         return self.choose(X).selected
 
     def inclusion_probability(self, X: Any) -> FloatArray:
@@ -367,7 +370,7 @@ def is_network(estimator: DPPEstimator | None) -> bool:
 
 
 def refuse_network(model: DPPEstimator, attribute: str) -> None:
-    """Refuse to show weights that networks do not have."""
+    """Refuse an ``attribute`` of weights, by name, where the model has networks."""
     if is_network(model):
         raise TableError(_no_weights_message(model, attribute))
 

@@ -143,7 +143,7 @@ class SelectorFit:
         selector.training_ = record
 
     def _train(self, groups: Groups, numbers: IntArray) -> Learned:
-        """Train networks or a family of DPPs on some groups."""
+        """Learn networks or a DPP from the groups with these numbers."""
         if is_network(self.selector.estimator):
             return _train_network(self.selector, groups, numbers, self.progress)
         return train(self.selector, groups, numbers, self.progress, self.store)
@@ -165,7 +165,7 @@ class SelectorFit:
     # Steps that a resumed run does not repeat -------------------------------------
 
     def _remember(self, step: str, make: Callable[[], bytes]) -> bytes:
-        """Return an entry of the checkpoint about this fit, or make it."""
+        """Return the bytes of a step of this fit from the checkpoint, or ``make()``."""
         if self.store.path is None:
             return make()
         # Tells this fit from others in the same checkpoint.
@@ -181,15 +181,17 @@ class SelectorFit:
         """Return the newest date of a column as text, remembered for a resumed run."""
 
         def make() -> bytes:
+            """Read the date from all rows."""
             return newest_date(rows_of(self.table), name, self.engine).encode()
 
         return self._remember(f"newest {name}", make).decode()
 
     def _learn_encoding(self, found: Survey, numbers: IntArray) -> Encoding:
-        """Learn the encoding from some groups, or read it from the checkpoint."""
+        """Learn the encoding from groups by number, or read it from the checkpoint."""
         self.progress("looking at columns", 0, 0)
 
         def make() -> bytes:
+            """Learn the encoding, and return it as JSON."""
             encoding = learn_encoding(found, numbers, self.engine)
             return json.dumps(encode_encoding(encoding)).encode()
 
@@ -213,6 +215,7 @@ def _train_network(
         )
 
     def step(one: Any) -> object:
+        """Report an epoch, and call the callback of the estimator."""
         progress("learning", one.iteration, estimator.max_epochs)
         return None if estimator.callback is None else estimator.callback(one)
 
@@ -293,7 +296,7 @@ def requested_columns(
 
 
 def check_parameters(selector: TableSelector) -> None:
-    """Refuse invalid settings."""
+    """Refuse invalid parameters of a selector, before any work."""
     check_choice("empty_groups", selector.empty_groups, EMPTY_GROUPS)
     if selector.kernel is not None and not isinstance(selector.kernel, Kernel):
         check_choice("kernel", selector.kernel, KERNELS)
@@ -319,7 +322,7 @@ def check_parameters(selector: TableSelector) -> None:
 
 
 def _check_network_settings(selector: TableSelector, estimator: Any) -> None:
-    """Refuse settings that have no meaning for networks."""
+    """Refuse settings of the selector that an estimator of networks lacks."""
     name = type(estimator).__name__
     if selector.kernel is not None:
         raise ValueError(

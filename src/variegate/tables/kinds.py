@@ -96,7 +96,7 @@ def kinds_of(model: LargeMarginDPP, block: str | None = None) -> LearnedKernel[K
 
 
 def row_kinds(kinds: LearnedKernel[Kinds], groups: Groups) -> RowKinds:
-    """Return the kind of every row of a table."""
+    """Return kind and probability of every row, in table order."""
     n_rows = groups.survey.n_rows
     kind = np.zeros(n_rows, dtype=np.intp)
     probability = np.zeros(n_rows)
@@ -113,7 +113,7 @@ def row_kinds(kinds: LearnedKernel[Kinds], groups: Groups) -> RowKinds:
 def kinds_record(
     model: LargeMarginDPP, groups: Groups, numbers: IntArray, seed: int
 ) -> dict[str, Any]:
-    """Return the kinds in a training record, from a sample of the groups."""
+    """Return ``{"kinds": KINDS}`` of a sample of groups by number; {} without kinds."""
     every = learned_parts(model, Kinds)
     if not every:
         return {}
@@ -167,7 +167,7 @@ def kinds_record(
 
 
 class _Sample(NamedTuple):
-    """Rows of some groups, with their features and probabilities of kinds."""
+    """Rows of groups: table numbers, features (N, d), kinds ``p`` (N, K), labels."""
 
     rows: IntArray
     features: FloatArray
@@ -176,6 +176,7 @@ class _Sample(NamedTuple):
 
     @classmethod
     def of(cls, kinds: LearnedKernel[Kinds], groups: Sequence[Group]) -> _Sample:
+        """Join the rows of labelled groups, with probabilities by a learned kernel."""
         kernel, sets = kinds.kernel, [group.ground_set for group in groups]
         return cls(
             np.concatenate([group.rows for group in groups]),
@@ -196,7 +197,7 @@ class _Sample(NamedTuple):
         return float(np.exp(-(shares * np.log(shares)).sum()))
 
     def typical_rows(self) -> list[list[int]]:
-        """Return for every kind the rows of that kind that are nearest to its mean.
+        """Return for every kind the table numbers of its rows nearest to its mean.
 
         Rows with the same features are typical once; rare kinds of many have none.
         """
@@ -208,7 +209,7 @@ class _Sample(NamedTuple):
         ]
 
     def _typical_rows_of(self, k: int, places: IntArray) -> list[int]:
-        """Return the distinct rows of kind ``k`` nearest to its weighted mean."""
+        """Return table numbers of distinct rows of ``places`` nearest to kind ``k``."""
         weights = self.p[:, k]
         mean = weights @ self.features / max(float(weights.sum()), 1e-300)
         far = np.linalg.norm(self.features[places] - mean, axis=1)
@@ -235,6 +236,7 @@ class _Features(NamedTuple):
 
     @classmethod
     def of(cls, encoding: Encoding, groups: Sequence[Group]) -> _Features:
+        """Undo the scaling of features of groups; ``is_share`` marks indicators."""
         found: dict[str, tuple[bool, FloatArray]] = {}
         for block, columns in [(None, encoding.quality), *encoding.blocks.items()]:
             parts = [g.quality if block is None else g.blocks[block] for g in groups]
@@ -258,7 +260,7 @@ class _Features(NamedTuple):
         )
 
     def traits(self, p: FloatArray) -> list[dict[str, Any]]:
-        """Return in which features the rows of a kind differ most from all rows.
+        """Return records of the features in which a kind differs most from all rows.
 
         ``p`` is the probability of the kind for every row.
         """

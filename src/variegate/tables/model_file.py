@@ -150,7 +150,7 @@ def encode_rest(selector: TableSelector) -> dict[str, Any]:
 
 
 def decode_rest(selector: TableSelector, document: Mapping[str, Any]) -> None:
-    """Give a selector what :func:`encode_rest` has put into a file."""
+    """Set columns, encoding, seed and names of a selector from a file."""
     columns = Columns.of(**document["columns"])
     encoding = decode_encoding(document["encoding"], columns.missing)
     similarity = [column for block in encoding.blocks.values() for column in block]
@@ -178,7 +178,7 @@ def decode_policy(
 
 
 def _check_models(selector: TableSelector, encoding: Encoding) -> None:
-    """Refuse models that cannot be used on the features of the columns."""
+    """Refuse models that fail on two random rows with features of the encoding."""
     rng = np.random.default_rng(0)
     blocks = {
         name: rng.normal(size=(2, sum(column.size for column in block)))
@@ -263,7 +263,10 @@ def training_record(
     learned_from: IntArray,
     held_out: IntArray,
 ) -> dict[str, Any]:
-    """Return everything about a training that is worth keeping."""
+    """Return the record of a training: sizes, comparison, history, path and scores.
+
+    ``learned_from`` and ``held_out`` are numbers of groups.
+    """
     assert survey.n_chosen is not None  # there is no training without labels
     sizes = survey.sizes
     used = np.concatenate([learned_from, held_out])
@@ -295,7 +298,7 @@ def training_record(
 
 
 def _tuned_scores(learned: Learned) -> dict[str, float] | None:
-    """Return the scores in cross-validation that lambda and omega were chosen by."""
+    """Return cross-validation scores at the chosen omega; None if not tuned."""
     if learned.path is None:
         return None
     (point,) = (one for one in learned.path if one.omega == learned.path.chosen)
@@ -303,7 +306,7 @@ def _tuned_scores(learned: Learned) -> dict[str, float] | None:
 
 
 def _comparison_record(learned: Learned) -> dict[str, list[dict[str, Any]]]:
-    """Return the standings of all candidates as plain values."""
+    """Return the standings of candidates as plain values; {} without a comparison."""
     winner = learned.winner
     if winner is None or not winner.standings:
         return {}
@@ -362,7 +365,7 @@ def _encode_path(path: OmegaPath) -> dict[str, Any]:
 
 
 def path_of_record(record: dict[str, Any]) -> OmegaPath | None:
-    """Return the path of a training record."""
+    """Return the path over omega in a training record; None without any."""
     section = record["path"]
     if section is None:
         return None

@@ -73,7 +73,9 @@ class Policy:
         decoder: Any = None,
         seed: int = 0,
     ) -> Chooser:
-        """Return a chooser; with a budget and no ``k`` the model decides on k.
+        """Return a chooser; None stands for the policy's own omega or decoder.
+
+        With a budget and no ``k``, the model decides how many rows to choose.
 
         Another omega multiplies the odds of all rows by its ratio to that of the model,
         after the model has chosen.
@@ -106,6 +108,7 @@ class Policy:
         return OmegaFamily((self.omega,), (self.model,))
 
     def _encode_rule(self) -> dict[str, Any]:
+        """Return ``k`` and the ordering as plain values."""
         found = self.ordering
         ordering = found and {"method": found.method, "diversity": found.diversity}
         return {"k": self.k, "ordering": ordering}
@@ -129,6 +132,7 @@ class Policy:
 
     @classmethod
     def _decode_rule(cls, section: Mapping[str, Any], family: OmegaFamily) -> Policy:
+        """Return a policy of the single model of a family, without a fallback."""
         if len(family.models) > 1:
             raise ModelFileError(f"{len(family.models)} models, where one is expected")
         ordering = section["ordering"]

@@ -77,7 +77,7 @@ class Inspection:
         self._mended, self._groups = columns, empty_groups
 
     def list_problems(self, error: TableError) -> RefusalError:
-        """Return the error, or one that lists all problems."""
+        """Return one error that lists all problems, among them those of ``error``."""
         with suppress(RefusalError, PartitionError):
             self._check_names()
         n_known = -1
@@ -108,7 +108,7 @@ class Inspection:
     def _note(
         self, error: RefusalError, remedy: Mapping[str, Any] | None = None
     ) -> None:
-        """Record an error once, and go on with its remedy, by default that it names."""
+        """Record an error once; change columns by ``remedy``, by default its fixes."""
         if str(error) in map(str, self._problems):
             return
         if remedy is None:
@@ -133,7 +133,7 @@ class Inspection:
     # Names ------------------------------------------------------------------------
 
     def _check_names(self) -> None:
-        """Find columns that are not there, or have two parts."""
+        """Record unknown names, columns with two roles, and roles without a column."""
         for part in _SINGLE:
             self._check_column_name(part)
         with self._note_refusals():
@@ -157,12 +157,12 @@ class Inspection:
                 self._note(error, {"quality": numbers} if numbers else {})
 
     def _note_name(self, error: TableError, remedy: Mapping[str, Any]) -> None:
-        """Record an error about the name of a column."""
+        """Record an error about the name of a column, with new roles as its remedy."""
         before = f"{self.table.name} does not fit the model: " if self.of_model else ""
         self._note(error.with_prefix(before), remedy)
 
     def _check_column_name(self, part: str) -> None:
-        """Note a single column that the table lacks, and the most similar name."""
+        """Record a column of role ``part`` that the table lacks, and a similar name."""
         name, names = getattr(self._given, part), self.table.schema.names
         try:
             if name is not None:
@@ -176,7 +176,7 @@ class Inspection:
             self._mended = replace(self._mended, **role)
 
     def _check_feature_entry(self, entry: str, part: str) -> None:
-        """Note an entry of a list of features that the table cannot resolve."""
+        """Record an entry of the list ``part`` of features that cannot be resolved."""
         names, taken = self.table.schema.names, self._mended.excluded_from_features()
         alone = replace(self._mended, **_NOTHING | {part: (entry,)}, relevance=None)
         rest = tuple(n for n in getattr(self._mended, part) if n != entry)
@@ -193,7 +193,7 @@ class Inspection:
             self._mended = replace(self._mended, **(remedy or {part: rest}))
 
     def _guess_columns(self, kind: str) -> list[str]:
-        """Return columns without a role whose first rows are of a kind of cells."""
+        """Return columns without a role that a method of Cells, ``kind``, can read."""
         columns = self._mended
         named = {
             *columns.excluded_from_features(),
@@ -211,7 +211,7 @@ class Inspection:
     # Cells ------------------------------------------------------------------------
 
     def _check_cells(self) -> None:
-        """Make the survey by the columns so far, and note its problems."""
+        """Make the survey by the mended columns, and record its problems."""
         resolve = partial(resolve_columns, self.table, self._mended, _any_date)
         columns = resolve(needs_quality=False)
         with suppress(TableError):
@@ -238,7 +238,7 @@ class Inspection:
             self._note(problem, None if has_remedy else self._suggest_role(name))
 
     def _suggest_role(self, name: str) -> dict[str, Any]:
-        """Return the roles by which a column that holds no numbers can be read."""
+        """Return new roles that make a column without numbers readable, {} for none."""
         cells = first_cells(self.table, name)
         if cells is None or name in self._mended.categorical:
             return {}
@@ -257,7 +257,7 @@ class Inspection:
 
 
 def _any_date(name: str) -> str:
-    """Return a date in place of the newest one, on which no problem depends."""
+    """Return a fixed date for any column, as no problem depends on the newest one."""
     return "1970-01-01"
 
 
@@ -273,7 +273,7 @@ def _holds_dates(cells: Cells) -> bool:
 
 
 def _holds_some_numbers(cells: Cells) -> bool:
-    """Return whether half of some text are numbers: then the rest are mistakes."""
+    """Return whether more than half of the first ``_TRIED`` texts are numbers."""
     some = [cell for cell in cells.column.to_pylist() if cell and cell.strip()][:_TRIED]
     numbers = []
     for cell in some:

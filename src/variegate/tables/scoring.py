@@ -176,7 +176,10 @@ class ScoringSelector(FittedSelector):
     def _learn_rivals(
         self, train: Any, limit: Limit, reading: Mapping[str, Any]
     ) -> dict[str, Rival]:
-        """Learn rivals of the model from a labelled table."""
+        """Learn rivals of the model, by name, from a labelled table or a pair (X, y).
+
+        ``reading`` are arguments of ``_read_groups``.
+        """
         X, y = train if isinstance(train, tuple) else (train, None)
         columns = self._required_columns(y is None, limit)
         try:
@@ -192,7 +195,10 @@ class ScoringSelector(FittedSelector):
         )
 
     def default_relevance(self) -> str | None:
-        """Return the relevance, or in place of one the first quality of numbers."""
+        """Return the relevance column, else the first numeric quality column or None.
+
+        Ages do not count as relevance.
+        """
         if self.columns_.relevance is not None:
             return self.columns_.relevance
         numbers = (
@@ -205,7 +211,7 @@ class ScoringSelector(FittedSelector):
         return next(numbers, None)
 
     def _default_limit(self, limit: Limit) -> Limit:
-        """Return the limit, with the mean size in training if it has no size."""
+        """Return the limit; without size and budget, with the mean size in training."""
         if limit.k is not None or limit.budget is not None:
             return limit
         if not self.training_:
@@ -216,7 +222,7 @@ class ScoringSelector(FittedSelector):
         return limit.with_k(max(1, round(mean)))
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Return the mean F-score over groups."""
+        """Return the mean F-score of choices over the groups of a labelled table."""
         check_is_fitted(self, "policy_")
         columns, labels = self._required_columns(y is None), as_labels(y)
         groups, used = _labelled_groups(
@@ -273,6 +279,7 @@ class ScoringSelector(FittedSelector):
         return describe(self)
 
     def _learned_html(self) -> str:
+        """Return HTML on the learned model, for notebooks."""
         check_is_fitted(self, "policy_")
         if is_network(self.model_):
             return self.model_._learned_html()
@@ -303,7 +310,10 @@ def _labelled_groups(
     least: int = 1,
     **reading: Any,
 ) -> tuple[Groups, IntArray]:
-    """Return the groups of a labelled table, and the numbers of those to judge by."""
+    """Return groups of a labelled table, and numbers of at least ``least`` to use.
+
+    ``reading`` are further arguments of ``_read_groups``.
+    """
     groups = selector._read_groups(table, columns, empty_groups=empty_groups, **reading)
     used = usable_groups(groups.survey, empty_groups)
     if len(used) < least:

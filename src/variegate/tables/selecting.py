@@ -79,7 +79,7 @@ class FolderSelection:
 
 @dataclass(frozen=True, eq=False)
 class _FileTask:
-    """A file to choose from, by its partitions or with choices that were made."""
+    """A file to choose from, by partitions or, if not None, with its choices made."""
 
     file: Partition
     first_row: int
@@ -141,6 +141,7 @@ def select_into_folder(
 
 
 def _check_output(table: FolderTable, output: Output, out: Path) -> None:
+    """Refuse to write into the folder of the table, or columns that do not fit."""
     if out.exists() and out.samefile(table.path):
         raise TableFileError(f"{out} is the folder to read: name another one")
     for suffix in sorted({Path(one.path).suffix for one in table.partitions}):
@@ -151,6 +152,7 @@ def _check_output(table: FolderTable, output: Output, out: Path) -> None:
 def _tasks(
     groups: Groups, files: Sequence[Partition], chooser: Chooser, progress: Progress
 ) -> list[_FileTask]:
+    """Return a task for each file; choose here where groups lie in several files."""
     survey = groups.survey
     firsts = [first for _, first in survey.sources] + [survey.n_rows]
     choices = (
@@ -212,6 +214,7 @@ def hash_of_model(selector: FittedSelector) -> str:
 
 
 def _counted(manifest: Manifest, n_written: int) -> FolderSelection:
+    """Sum the counts of files in a manifest; ``n_written`` are new ones."""
     entries = list(manifest.files.values())
     levels: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
@@ -296,7 +299,7 @@ def untrained_groups(
     memory: int = MEMORY,
     progress: Progress = ignore,
 ) -> Groups:
-    """Return groups whose features are those that tell whether rows are alike."""
+    """Return groups of a table with similarity features alone, for a method."""
     if not columns.similarity and method not in _WITHOUT_SIMILARITY:
         raise TableError(
             f"method {method!r} needs to know whether rows are alike: name a column of "

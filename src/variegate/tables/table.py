@@ -91,6 +91,7 @@ class FolderTable:
         )
 
     def _first_schema(self, skip_unreadable: bool) -> pa.Schema:
+        """Return the schema of the first file, or of the first that can be read."""
         problems: list[TableFileError] = []
         for partition in self.partitions:
             try:
@@ -150,7 +151,7 @@ def list_files(folder: Path) -> tuple[Partition, ...]:
 
 
 def as_table(table: Any, skip_unreadable: bool = False) -> Table:
-    """Return a path, an Arrow table or a data frame as a table."""
+    """Return a table for a path, an Arrow table, a data frame or a table itself."""
     if isinstance(table, TableFile | MemoryTable | FolderTable):
         return table
     if isinstance(table, str | Path):
@@ -165,7 +166,7 @@ def as_table(table: Any, skip_unreadable: bool = False) -> Table:
 
 
 def rows_of(table: Table) -> tuple[Rows, ...]:
-    """Return all rows of a table: of a folder, one entry a file."""
+    """Return sources of all rows of a table: one, or of a folder one for each file."""
     if isinstance(table, MemoryTable):
         return (MemoryRows(table, 0, table.table.num_rows),)
     if isinstance(table, FolderTable):
@@ -175,7 +176,7 @@ def rows_of(table: Table) -> tuple[Rows, ...]:
 
 
 def first_cells(table: Table, name: str | None) -> Cells | None:
-    """Return the cells of a column in the first batch; None without it or rows."""
+    """Return the cells of a column in the first batch; None without column or rows."""
     for rows in rows_of(table) if name in table.schema.names else ():
         assert name is not None
         for batch in rows.batches([name]):
@@ -190,9 +191,10 @@ def hold_in_memory(
     memory: int,
     told: Callable[[int], object],
 ) -> tuple[Table, list[int] | None]:
-    """Read some columns into memory; return the table and the row count of each file.
+    """Read columns into memory; return their table and the row count of each source.
 
-    Where they do not fit, return the table itself, and None.
+    Where they take more than ``memory`` bytes, return the table itself, and None.
+    ``told`` is called with the number of rows of each batch.
     """
     if isinstance(table, MemoryTable):
         return table, [table.table.num_rows]

@@ -109,7 +109,7 @@ def train(
 
 
 def estimator_of(selector: TableSelector) -> Any:
-    """Return the estimator with what counts in place of its own settings."""
+    """Return a copy of the estimator with the settings that the selector was given."""
     if selector.estimator is None:
         estimator = default_estimator()
     else:
@@ -132,6 +132,8 @@ def _has_target(selector: TableSelector) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Training:
+    """One training, from the groups of a table with these ``numbers``."""
+
     selector: TableSelector
     #: Its ``random_state`` is a seed.
     estimator: LargeMarginDPP
@@ -168,9 +170,9 @@ class _Training:
         return Learned(policy, path, n_tuned, winner, n_compared, n_sample)
 
     def _run_comparison(self) -> tuple[Winner, int]:
-        """Return the winner on held-out groups, and the number of these.
+        """Return the winner of the comparison, and the number of groups compared on.
 
-        Without a comparison, or groups for it, that is the estimator as it is.
+        Without a comparison, or groups for it, the estimator as it is, and 0.
         """
         own = Rule(self.estimator.decoder)
         given = Winner(LearnedDPP("", self.estimator, [own]), own)
@@ -190,7 +192,10 @@ class _Training:
         return winner, len(some)
 
     def _tune(self, winner: Winner) -> tuple[Winner, float, OmegaPath | None, int]:
-        """Return the winner and its omega, the path of the search and its groups."""
+        """Return the winner with tuned ``lam``, its omega, the path, and groups used.
+
+        Where nothing is tuned, the winner as it is, with None for the path and 0.
+        """
         selector, estimator = self.selector, winner.contender.model
         if not is_tuned(selector) or isinstance(winner.contender, TwoStage):
             omega = selector.omega
@@ -232,7 +237,7 @@ class _Training:
         return tuned, search.best_omega_, search.path_, len(numbers)
 
     def _learn_policy(self, winner: Winner, omega: float, sample: IntArray) -> Policy:
-        """Learn from all groups; a regression has few weights, and needs a sample."""
+        """Fit a winner to all groups or, if it is a regression, to the ``sample``."""
         is_two_stage = isinstance(winner.contender, TwoStage)
         with self.groups.name_in_errors(sample if is_two_stage else self.numbers):
             data = (
@@ -241,7 +246,7 @@ class _Training:
             return self._fit_policy(winner, omega, *data)
 
     def _training_data(self) -> tuple[Any, Any]:
-        """Return groups as partitions; for a device or mini-batches, as lists."""
+        """Return X and y to fit to: partitions and None, or lists of examples."""
         estimator, memory = self.estimator, self.selector.memory
         n_bytes = self._pairwise_bytes(self.numbers)
         is_on_device = resolve_device(estimator.device) is not None
@@ -271,11 +276,12 @@ class _Training:
         return examples, None
 
     def _fit_policy(self, winner: Winner, omega: float, *data: Any) -> Policy:
-        """Fit the winner, and return its policy."""
+        """Fit a winner for an omega to ``data``, arguments of fit; return a policy."""
         estimator, how = winner.contender.model, winner.rule.how
         n_steps = estimator.max_iter
 
         def step(one: Step) -> Any:
+            """Report an iteration, and call the callback of the estimator."""
             self.progress("learning", min(one.iteration, n_steps), n_steps)
             callback = self.estimator.callback
             return None if callback is None else callback(one)
@@ -303,7 +309,10 @@ class _Training:
         return int(8.0 * (features + pairs))
 
     def _sample_within(self, numbers: IntArray, most: int, n_bytes: int) -> IntArray:
-        """Return some groups, drawn at random, that fit into ``n_bytes``."""
+        """Draw at most ``most`` of the numbers, of groups that fit into ``n_bytes``.
+
+        Two groups are drawn even if they do not fit.
+        """
         rng = np.random.default_rng(self.estimator.random_state)
         some = rng.permutation(numbers)[:most]
         while len(some) > 2 and self._pairwise_bytes(some) > n_bytes:
@@ -346,7 +355,7 @@ def kernel_for(name: Any, encoding: Encoding) -> Kernel:
 def _kernel_search(
     selector: TableSelector, estimator: LargeMarginDPP, encoding: Encoding
 ) -> KernelSearch:
-    """Return the comparison of kernels and of all settings that were not given."""
+    """Return a comparison of kernels, and of settings that the selector lacks."""
     fixed = {
         "Gaussians": kernel_for("multiple", encoding),
         "linear": kernel_for("linear", encoding),
@@ -367,7 +376,7 @@ def _kernel_search(
 
 
 def _kernel_of_blocks(make: Callable[..., Kernel], encoding: Encoding) -> Kernel:
-    """Return one kernel, or a mixture of one for each block."""
+    """Return ``make()``; for several blocks, a mixture of ``make(block=...)``."""
     if len(encoding.blocks) < 2:
         return make()
     return Mixture([make(block=block) for block in encoding.blocks])

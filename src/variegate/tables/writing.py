@@ -149,6 +149,7 @@ class _ParquetWriter(_Writer):
         self._clear_waiting()
 
     def close(self) -> None:
+        """Write the batches that wait, and the footer."""
         self._write_group()
         self._writer.close()
 
@@ -217,13 +218,14 @@ class _JsonWriter(_Writer):
         ).encode
 
     def write(self, batch: pa.RecordBatch) -> None:
+        """Write a line for each row of a batch."""
         columns = [_as_json(column).to_pylist() for column in batch.columns]
         for row in zip(*columns, strict=True):
             line = self._encode(dict(zip(self._names, row, strict=True)))
             self._file.write(f"{line}\n".encode())
 
     def close(self) -> None:
-        pass
+        """Do nothing: nothing is held."""
 
 
 _WRITERS: dict[str, Callable[[BinaryIO, pa.Schema, Path], _Writer]] = {

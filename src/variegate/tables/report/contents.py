@@ -192,7 +192,7 @@ def _diversity_context(comparison: Evaluation) -> dict[str, Any]:
 
 
 def _rate_cell(name: str, interval: Interval | None) -> Cell | str:
-    """Return a mean with its interval below, empty for NaN."""
+    """Return the mean of a score with its interval below; empty for None and NaN."""
     if interval is None or math.isnan(interval.mean):
         return ""
     return Cell(
@@ -266,7 +266,7 @@ def _example_row(row: ExampleRow) -> Row:
 def _similarity_context(
     selector: TableSelector, cells: Mapping[int, Sequence[str]]
 ) -> dict[str, Any]:
-    """Return kinds and metrics, with the cells of typical rows."""
+    """Return tables of kinds and metrics; ``cells`` are of typical rows by number."""
     return {
         "kinds": [
             {
@@ -327,7 +327,7 @@ def all_figures(selector: TableSelector) -> dict[str, Figure]:
 
 
 def learning_figure(record: Mapping[str, Any]) -> Figure:
-    """Draw the objective of a training record."""
+    """Draw the objective of a training record by iteration, or by groups seen."""
     history = record["history"]
     is_stream = any(seen is not None for seen in history["n_seen"])
     steps = history["n_seen" if is_stream else "iteration"]

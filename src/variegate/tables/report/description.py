@@ -181,7 +181,7 @@ def _rule_text(entry: Mapping[str, Any]) -> str:
 
 
 def _margin_text(entry: Mapping[str, Any], factor: float = 1.0) -> str:
-    """Return the distance to the first, ± its standard error times a factor."""
+    """Return how far F is behind the first, ± its standard error times a factor."""
     if entry["error"] is None:
         return f"{entry['behind']:.3f}"
     return f"{entry['behind']:.3f} ± {factor * entry['error']:.3f}"
@@ -298,7 +298,7 @@ def _trait_text(trait: Mapping[str, Any]) -> str:
 
 
 def _about_kinds(record: Mapping[str, Any], n_shown: int) -> list[str]:
-    """Return sentences on how many kinds are in use."""
+    """Return sentences on how many kinds of a record are in use, shown and alike."""
     n_kinds = len(record["kinds"])
     n_groups = count(record["n_groups"], "group")
     seen = f"{count(record['n_rows'], 'training row')} of {n_groups}"

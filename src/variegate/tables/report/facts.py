@@ -115,7 +115,7 @@ def about_columns(selector: TableSelector) -> list[tuple[str, str, str]]:
 
 
 def _encoding_text(several: Sequence[FeatureColumn], columns: Columns) -> str:
-    """Return how a column, or a run of numbered ones, becomes features."""
+    """Return a text on how a column, or a run of numbered ones, becomes features."""
     column = several[0]
     size = len(column.mean)
     date = columns.ages.get(column.name.removeprefix(AGE))
@@ -151,7 +151,7 @@ def abbreviate_list(names: Sequence[str]) -> str:
 
 
 def about_data(selector: TableSelector) -> dict[str, str]:
-    """Return the sizes of the training data."""
+    """Return numbers of rows, groups and files of the training, as text by title."""
     record = selector.training_
     facts = {
         "Rows": f"{record['n_rows']:,}",
@@ -184,7 +184,7 @@ def _range_text(sizes: Mapping[str, float]) -> str:
 
 
 def about_training(selector: TableSelector) -> dict[str, str]:
-    """Return the settings of the training, and how it ended."""
+    """Return the settings and end of the training, as text by title."""
     record, model = selector.training_, selector.model_
     result = model.solver_result_
     n_tuned, n_compared = record["n_tuned"], record["n_compared"]

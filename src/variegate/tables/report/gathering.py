@@ -101,7 +101,7 @@ def make_report(
     progress: Progress,
     **how: Any,
 ) -> Report:
-    """Return the report of a training on a table, whose groups are read as ``how``."""
+    """Return the report of a training; ``how`` are arguments for reading the table."""
     schema = Derivation(table.schema, selector.columns_).schema
     check_report_columns(schema, relevance, show)
     columns = selector._required_columns(True, relevance=relevance)
@@ -164,7 +164,7 @@ def _shown_columns(selector: TableSelector, schema: pa.Schema) -> tuple[str, ...
 def example_groups(
     every: Groups, groups: Sequence[Group], chooser: Chooser, show: Sequence[str]
 ) -> list[ExampleGroup]:
-    """Return groups with the cells of the columns ``show`` as text.
+    """Return ``groups`` of ``every`` as examples, with cells of columns ``show``.
 
     Only rows that are chosen or wanted are in them, and next to these the most
     probable of the others.
@@ -195,7 +195,7 @@ def example_groups(
 
 
 def _rows_to_show(rank: IntArray, probability: Any, wanted: Any) -> list[int]:
-    """Return chosen rows by rank, then missed ones, then three near misses."""
+    """Return positions: chosen rows by rank, missed ones, three probable others."""
     chosen = np.flatnonzero(rank)
     by_rank = chosen[np.argsort(rank[chosen])]
     rest = np.flatnonzero(rank == 0)
