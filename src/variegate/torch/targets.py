@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
@@ -215,12 +215,10 @@ def evaluate_loss(
 
 #: A result, flags (B,) that are not differentiable, tensors to save, and a function
 #: from the gradient in the result, and these tensors, to the gradients in the inputs.
-Evaluation = tuple[
-    Tensor,
-    Tensor,
-    tuple[Tensor | None, ...],
-    Callable[..., tuple[Tensor | None, ...]],
-]
+Evaluation: TypeAlias = (
+    "tuple[Tensor, Tensor, tuple[Tensor | None, ...], "
+    "Callable[..., tuple[Tensor | None, ...]]]"
+)
 
 
 def apply_closed_form(
