@@ -115,6 +115,7 @@ class SetFScore(Agreement):
     def mean(
         self, candidates: BoolArray, voters: BoolArray, votes: IntArray
     ) -> FloatArray:
+        """Return the mean F-score (A,) of candidates with voters."""
         return mean_f_score(candidates, voters, votes)
 
 

@@ -34,9 +34,9 @@ class AtMost:
 
     @classmethod
     def of(cls, n_items: int, at_most: Any, per: Any) -> AtMost | None:
-        """Return limits from a number and labels (N,), or equal lists of both.
+        """Return limits from ``at_most`` and ``per``; None if neither is given.
 
-        None where both are None.
+        A number and labels (N,), or as many numbers as arrays of labels.
         """
         if at_most is None and per is None:
             return None

@@ -78,11 +78,11 @@ class Constraint:
 
     @property
     def is_free(self) -> bool:
-        """Whether every subset may be chosen."""
+        """Tell whether every subset may be chosen."""
         return self.k is None and self.budget is None and self.at_most is None
 
     def affords(self, total: Any) -> Any:
-        """Whether a total cost, or each of an array of them, is within the budget."""
+        """Tell whether a total cost, or each of an array, is within the budget."""
         return np.less_equal(total, self.largest_cost())
 
     def largest_cost(self) -> float:
@@ -165,7 +165,7 @@ def check_size(at_most: AtMost, k: int, chosen: Sequence[int] = ()) -> None:
 
 
 class Decoder(Protocol):
-    """From an ensemble and a constraint to one subset."""
+    """A function from an ensemble and a constraint to one subset."""
 
     def __call__(
         self, ensemble: Ensemble, constraint: Constraint, generator: Generator

@@ -77,7 +77,7 @@ class Exact:
     def _branch_and_bound(
         self, ensemble: Ensemble, constraint: Constraint
     ) -> Selection:
-        """Return the best subset by branch and bound, or at the time limit so far."""
+        """Return the best subset that the search finds within the time limit."""
         start = _greedy_incumbent(ensemble, constraint)
         search = _Search(ensemble.representation, constraint, start)
         limit = np.inf if self.time_limit is None else self.time_limit

@@ -30,9 +30,9 @@ _NONE = -1
 class Local:
     r"""Local search by adding, dropping and swapping items, from the greedy answer.
 
-    With ``V = S_y⁻¹``, ``c_j = S_yj`` and ``w_j = V c_j``, the residual of an item
-    ``j`` that is not chosen is ``r_j = S_jj - c_jᵀ w_j``, and every move multiplies
-    the determinant by a number that these give at once:
+    With log-qualities ``u``, ``V = S_y⁻¹``, ``c_j = S_yj`` and ``w_j = V c_j``, the
+    residual of an item ``j`` that is not chosen is ``r_j = S_jj - c_jᵀ w_j``, and every
+    move multiplies the determinant by a number that these give at once:
 
     .. math::
         \frac{\det L_{y + j}}{\det L_y} &= e^{2u_j} r_j \\

@@ -155,7 +155,7 @@ def softmax_extension(kernel: Dense, x: FloatArray) -> tuple[float, FloatArray]:
     diagonal ``R``, hence ``[diag(x) L M⁻¹]_ii = K̃_ii`` and
     ``[diag(1 - x) M⁻¹]_ii = 1 - K̃_ii``.
 
-    ``x`` (N,) is inside the cube.
+    ``x`` (N,) is inside the cube, and ``u`` the kernel's ``log_scale``.
     """
     log_normalizer, K = _tilted_normalizer(kernel, x)
     gradient = (np.diagonal(K) - x) / (x * (1.0 - x))

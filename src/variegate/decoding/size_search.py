@@ -204,9 +204,9 @@ class SizeSearch:
     def _choose_largest_weights(
         self, sizes: IntArray, weights: FloatArray, curves: FloatArray
     ) -> None:
-        """Keep the best set without a budget: the largest weights at some size.
+        """Without a budget: keep the largest weights (sizes, N) at the best size.
 
-        Row by row, ``curves`` has the sums of the 1, 2, ... largest weights.
+        ``curves[row, a - 1]`` is the sum of the ``a`` largest weights of a row.
         """
         values = curves[np.arange(len(sizes)), sizes - 1]
         self._upper[sizes] = values
@@ -226,6 +226,7 @@ class SizeSearch:
         return prices
 
     def _keep_if_better(self, found: BestSet) -> None:
+        """Replace the best set by ``found``, if that is better."""
         if self._is_better(found.value, len(found.members)):
             self._best = found
 

@@ -130,7 +130,7 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
 
     @property
     def embedding_size(self) -> int | None:
-        """The number of columns of :meth:`embedding`, or None where it has none."""
+        """Return the number of columns of :meth:`embedding`; None if it has none."""
         return None
 
     def prepare_embedding(self, ground_set: GroundSet, most: int) -> Any | None:
@@ -211,11 +211,13 @@ class FixedKernel(Kernel):
         return S
 
     def value(self, prepared: FloatArray, parameters: FloatArray) -> FloatArray:
+        """Return the prepared similarity itself."""
         return prepared
 
     def pull_back(
         self, prepared: FloatArray, parameters: FloatArray, G: FloatArray
     ) -> FloatArray:
+        """Return an empty gradient."""
         return np.zeros(0)
 
 

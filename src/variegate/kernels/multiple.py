@@ -327,7 +327,7 @@ def _check_bandwidths(bandwidths: Any) -> FloatArray:
 
 
 def _ground_set_step(n_sets: int) -> int:
-    """Return the ``n`` for which every ``n``-th set makes up to ``MEDIAN_SETS``."""
+    """Return the step between ground sets that leaves at most ``MEDIAN_SETS``."""
     return -(-n_sets // MEDIAN_SETS)
 
 

@@ -234,6 +234,7 @@ def _tril_indices(n_items: int) -> tuple[IntArray, IntArray]:
 
 @lru_cache(maxsize=STACK_LIMIT)
 def _cached_tril_indices(n_items: int) -> tuple[IntArray, IntArray]:
+    """Return the same, kept for the next call."""
     return np.tril_indices(n_items, -1)
 
 

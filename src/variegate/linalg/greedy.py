@@ -81,7 +81,7 @@ class _Residuals:
 
 
 class _LazyResiduals(_Residuals):
-    """The same by compiled loops, which update rows only where needed."""
+    """Squared residuals by compiled loops, which update rows only where needed."""
 
     def __init__(
         self, B: FloatArray, squared: FloatArray, directions: FloatArray

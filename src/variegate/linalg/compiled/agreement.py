@@ -100,10 +100,7 @@ def augment_matchings(
     owner: IntArray,
     adds: BoolArray,
 ) -> None:
-    """Match ``item`` with a member of every set where one can be freed, in place.
-
-    Changes ``owner`` and ``adds[item]``: arguments as in :func:`fill_matching_gains`.
-    """
+    """Match ``item`` with a member of every set it adds to; update ``adds[item]``."""
     tried = np.empty(members.shape[1], dtype=np.int64)
     for t in range(len(members)):
         if not adds[item, t]:

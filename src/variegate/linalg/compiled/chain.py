@@ -20,7 +20,7 @@ from variegate.linalg.compiled.elementary import next_uniform
 
 
 class Kernel(NamedTuple):
-    """The kernel entries that a chain reads."""
+    """A kernel as compiled chains read it: similarity or factor, and its scale."""
 
     F: FloatArray  # the similarity (N, N) if ``dense``, else a factor (N, D) of it
     dense: bool

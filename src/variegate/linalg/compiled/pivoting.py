@@ -28,10 +28,7 @@ _WORTH_A_SWEEP = 0.03
 # Sums may be reordered, so that the processor adds several at a time.
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _squared_projection(B: Any, item: int, directions: Any, first: int) -> float:
-    """Return the squared length of a row's part in four directions.
-
-    Four at a time read the row once.
-    """
+    """Return the squared length of a row's part in four directions from ``first``."""
     a = b = c = d = 0.0
     for j in range(B.shape[1]):
         x = np.float64(B[item, j])
@@ -66,7 +63,7 @@ def _squared_projections_of_two(
 def _update_residual(
     B: Any, directions: Any, bound: Any, floor: Any, seen: Any, item: int, count: int
 ) -> None:
-    """Update one item; a residual of zero becomes -inf."""
+    """Update the bound of one item by the directions up to ``count``; -inf for zero."""
     left = bound[item]
     for first in range(seen[item], count, 4):
         left -= _squared_projection(B, item, directions, first)
@@ -78,7 +75,7 @@ def _update_residual(
 def _update_all_residuals(
     B: Any, directions: Any, bound: Any, floor: Any, seen: Any, largest: Any, count: int
 ) -> None:
-    """Update all items, two neighbours at a time where they are alike."""
+    """Update the bounds of all items, two neighbours at a time where they are alike."""
     for block in range(len(largest)):
         largest[block] = -np.inf
     for item in range(0, len(bound), 2):

@@ -33,7 +33,8 @@ _EDGE_OF_CONDITION = 1e-9
 class Dense(Representation):
     """The kernel ``diag(exp u) matrix diag(exp u)``, held as ``S`` and ``log_scale``.
 
-    ``matrix`` (N, N) is positive semidefinite; ``log_quality`` (N,) is ``u``.
+    ``matrix`` (N, N) is positive semidefinite; ``log_quality`` (N,) is ``u``.  Methods
+    are described in :class:`Representation`; ``K`` is the marginal kernel.
     """
 
     def __init__(
@@ -45,10 +46,7 @@ class Dense(Representation):
 
     @cached_property
     def conditioning(self) -> tuple[float, float]:
-        """The smallest squared pivot of ``S``, and one over its condition number.
-
-        Both are zero where there is no Cholesky factor.
-        """
+        """Return ``S``'s smallest squared pivot and 1 / condition, or 0 and 0."""
         return conditioning_of_correlation(self.S)
 
     def choose_representation(self) -> Representation:
@@ -85,7 +83,7 @@ class Dense(Representation):
 
     @cached_property
     def marginal_eigenpairs(self) -> tuple[FloatArray, Eigenvectors]:
-        """The eigenpairs of ``K``, from those of ``L`` where that is safe and fast."""
+        """Return the eigenpairs of ``K``, from ``L``'s where that is safe and fast."""
         # Rounding in the eigenvalues of a tame L is then also rounding in K.  Where
         # qualities spread, they take five times as long, for digits beyond those of K.
         trace = float(np.exp(2.0 * np.minimum(self.log_scale, 300.0)).sum())

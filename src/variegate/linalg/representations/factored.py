@@ -56,7 +56,8 @@ class Factored(Representation):
 
     ``B`` (N, D) is of single or double precision; all arithmetic is double.  Accurate
     relative to the longest row: items whose rows are shorter by more than the digits of
-    a number are lost, which :meth:`choose_representation` detects.
+    a number are lost, which :meth:`choose_representation` detects.  Methods are
+    described in :class:`Representation`; ``K`` is the marginal kernel.
     """
 
     def __init__(self, B: FloatArray) -> None:

@@ -44,6 +44,7 @@ class Graded(Representation):
     """The kernel of ``S = F Fᵀ`` and ``log_scale``, with ``F`` (N, R) of rank ``R``.
 
     Rows have unit length or are zero.  Squared residuals up to ``floor`` (N,) are zero.
+    Methods are described in :class:`Representation`; ``K`` is the marginal kernel.
     """
 
     def __init__(
