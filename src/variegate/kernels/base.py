@@ -217,7 +217,6 @@ class FixedKernel(Kernel):
     def pull_back(
         self, prepared: FloatArray, parameters: FloatArray, G: FloatArray
     ) -> FloatArray:
-        """Return an empty gradient."""
         return np.zeros(0)
 
 
