@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from variegate.report.terminal import align_columns
 
@@ -28,8 +29,8 @@ def ruled_columns(
 ) -> str:
     """Return rows with a line below each, their cells wrapped to the given widths."""
     rule = ["─" * width for width in widths]
-    lines = []
+    lines: list[Sequence[str]] = []
     for row in (header, *rows):
-        cells = zip(row, widths, strict=True)
-        lines += [["\n".join(textwrap.wrap(*cell)) for cell in cells], rule]
+        cells = map(textwrap.wrap, row, widths)
+        lines += [*zip_longest(*cells, fillvalue=""), rule]
     return align_columns(lines)

@@ -14,6 +14,7 @@ from paper import synthetic
 from paper.__main__ import app
 from paper.synthetic import Settings
 from table_instances import INTERRUPTIBLE, caller
+from variegate._install import install_command
 from variegate.cli import progress
 from variegate.cli.app import run
 
@@ -99,7 +100,7 @@ def test_without_matplotlib_it_says_so_before_it_works(tmp_path):
     out = tmp_path / "out"
     done = python("-m", "paper", "synthetic", "--out", out, env={"PYTHONPATH": paths})
     assert done.returncode == 2
-    assert "pip install 'variegate[plot]'" in done.stderr
+    assert install_command("plot") in done.stderr
     assert not out.exists()
 
 

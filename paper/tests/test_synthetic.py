@@ -1,4 +1,5 @@
 import json
+import re
 import sys
 
 import numpy as np
@@ -14,6 +15,7 @@ from paper.synthetic.gap import CentredGaussian
 from paper.synthetic.pieces import best_on_holdout, fit_path
 from paper.synthetic.summary import mean_and_error, paired, row_of
 from paper.text_tables import markdown_table, ruled_columns
+from variegate._install import install_command
 from variegate.report.page import template_environment
 
 pytestmark = pytest.mark.paper
@@ -241,6 +243,7 @@ def test_choices_are_cross_validated_for_each_learner():
 def test_reports_say_at_once_that_jinja_is_missing(tmp_path, monkeypatch):
     template_environment.cache_clear()
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(ImportError, match=r"need Jinja2: pip install 'variegate\[cli"):
+    message = re.escape(f"need Jinja2: {install_command('cli')}")
+    with pytest.raises(ImportError, match=message):
         reproduce(tmp_path / "out", SMALL)
     assert not (tmp_path / "out").exists()
