@@ -107,7 +107,7 @@ class AtMost:
         return feasible
 
     def first(self, order: IntArray, count: int, chosen: Any = ()) -> IntArray:
-        """Return up to ``count`` items, in ``order``, that fit beside the chosen."""
+        """Return the first ``count`` items of ``order`` that fit beside the chosen."""
         left = self.room - self.used(chosen)
         if len(self.labels) == 1:
             labels = self.labels[0][order]

@@ -228,9 +228,12 @@ class Kinds(KernelWithStart):
         product: FloatArray,
         diagonal: FloatArray,
     ) -> FloatArray:
-        """Return ``∂f/∂p`` from ``product = G φ`` and the ``diagonal`` of ``G``.
+        """Return the gradient of ``f`` in the parameters, with ``G = ∂f/∂S``.
 
-        ``roots`` are ``φ``.  By ``∂φ_k/∂l_j = φ_k ([k=j] - p_j) / 2`` for the logits
+        ``roots`` are ``φ = √p`` of the probabilities ``p`` of kinds, ``product`` is
+        ``G φ``, and ``diagonal`` that of ``G``.
+
+        By ``∂φ_k/∂l_j = φ_k ([k=j] - p_j) / 2`` for the logits
         ``l = W x + b``, and ``∂S/∂ε = I - φ φᵀ``.
         """
         epsilon = self.learned_epsilon(parameters)

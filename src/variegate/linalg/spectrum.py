@@ -24,7 +24,10 @@ _PREFERENCE = 1e-3
 
 
 def find_repeated_eigenvalues(values: FloatArray) -> list[slice]:
-    """Return one slice for each repeated eigenvalue; ``values`` (M,) are sorted."""
+    """Return a slice of the sorted ``values`` (M,) for each repeated eigenvalue.
+
+    Equal to rounding counts as repeated; eigenvalues of zero to rounding are left out.
+    """
     largest = float(values.max(initial=0.0))
     present = values > _NOTHING * largest
     close = np.abs(np.diff(values)) <= _SAME * np.maximum(values[1:], values[:-1])

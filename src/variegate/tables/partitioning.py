@@ -361,7 +361,7 @@ def _order_by_group(rows: MemoryRows, reader: RowReader) -> IntArray:
 
 
 def _shuffle_folder(file: str, engine: Engine, store: RunStore | None) -> Path | None:
-    """Return a new hidden folder beside that of a file; None for a local engine."""
+    """Return the path of a hidden folder to make, or None for a local engine."""
     if is_local(engine):
         return None
     path = Path(file).parent

@@ -274,9 +274,10 @@ def raise_diagonal(X: Tensor, jitter: float | Tensor) -> None:
 def factor_cholesky(M: Tensor, tolerance: float) -> tuple[Tensor, Tensor]:
     """Put Cholesky factors into ``M``; return ``log det M`` and definiteness, (B,).
 
-    The transpose of ``M``, contiguous (B, N, N), holds the factor, lower: so it lies in
-    memory as LAPACK wants it.  Logarithms are summed in double precision.  A matrix is
-    not definite where a squared pivot is at most ``tolerance`` times the diagonal.
+    ``M`` (B, N, N) is contiguous; its transpose then holds the lower factors, as LAPACK
+    wants them.  Logarithms are summed in double precision.  A matrix is not definite if
+    a squared pivot is at most ``tolerance`` times the diagonal; its ``log det`` is then
+    a placeholder.
     """
     smallest = tolerance * M.diagonal(dim1=-2, dim2=-1)
     info = torch.empty(M.shape[:-2], dtype=torch.int32, device=M.device)

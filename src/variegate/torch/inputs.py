@@ -205,7 +205,7 @@ def with_batch_axis(given: Kernels, name: str) -> Kernels:
 
 
 def _check_real(title: str, values: Any, others: str = "") -> None:
-    """Refuse values other than a real tensor; ``others`` extends the message."""
+    """Refuse values other than a floating-point tensor, in a message on ``title``."""
     if not isinstance(values, Tensor) or not values.is_floating_point():
         found = getattr(values, "dtype", type(values).__name__)
         raise ValueError(

@@ -112,8 +112,8 @@ class OmegaPath:
     def crossings(self, name: str, value: float, tolerance: float) -> list[Crossing]:
         """Return where the score ``name`` ("precision" or "recall") passes ``value``.
 
-        Noise may make it pass more than once.  A point within ``tolerance`` of
-        ``value`` counts as well.
+        Noise may make it pass more than once.  Points within ``tolerance`` of ``value``
+        come first, then interpolated crossings; each are sorted by omega.
         """
         excess = self._column(name) - value
         omega, other = self.omega.tolist(), self._column(_OTHER[name]).tolist()

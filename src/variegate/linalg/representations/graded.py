@@ -99,6 +99,7 @@ class Graded(Representation):
         return np.asarray(self.rows @ self.rows[item])
 
     def submatrix(self, members: IntArray) -> FloatArray:
+        """Return ``S``, without the scales of the items, among members, (k, k)."""
         return np.asarray(self.rows[members] @ self.rows[members].T)
 
     def log_det(self, members: IntArray) -> float:

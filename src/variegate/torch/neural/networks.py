@@ -239,7 +239,11 @@ def _match_precision(module: nn.Module, numbers: Tensor) -> Tensor:
 def first_network(
     model: NeuralDPP, features: Features, examples: Sequence[Example], seed: int
 ) -> DPPNetwork:
-    """Return a new network, scaled, or with ``warm_start`` a copy of the last."""
+    """Return the network that training starts from.
+
+    A new one, its feature scales and intercept fitted to the examples, or with
+    ``warm_start`` a copy of that of the last fit.
+    """
     if model.warm_start and hasattr(model, "network_"):
         if model.network_.features != features:
             raise ValueError(
