@@ -96,7 +96,7 @@ class Selection:
 
     @property
     def is_optimal(self) -> bool:
-        """Whether the subset is proven to be the most probable: the gap is zero."""
+        """Whether the subset is proven to be the most probable, with a gap of zero."""
         return self.gap == 0.0
 
     def renumber(self, places: IntArray) -> Selection:

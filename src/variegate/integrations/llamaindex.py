@@ -9,7 +9,11 @@ from variegate._install import explain_missing
 
 with explain_missing("the postprocessor needs LlamaIndex", "llamaindex"):
     from llama_index.core.base.embeddings.base import BaseEmbedding
-    from llama_index.core.bridge.pydantic import ConfigDict
+    from llama_index.core.bridge.pydantic import (
+        ConfigDict,
+        field_serializer,
+        field_validator,
+    )
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
     from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 
@@ -21,6 +25,9 @@ _HINT = (
     "give the postprocessor the embedding model of the index (embed_model=...), as "
     "most retrievers hand over nodes without embeddings"
 )
+
+#: Stands in written data for a part that cannot be written.
+_NOT_WRITTEN = "not written: give it to from_dict"
 
 
 class VariegatePostprocessor(BaseNodePostprocessor):
@@ -38,6 +45,12 @@ class VariegatePostprocessor(BaseNodePostprocessor):
         the text of a node that the language model reads.
     embed_model : BaseEmbedding, optional
         That of the index, for nodes without an embedding.
+
+    Notes
+    -----
+    ``to_dict`` writes ``model`` as a path.  ``embed_model``, and a selector with
+    ``count_tokens``, cannot be written and are given again:
+    ``VariegatePostprocessor.from_dict(data, embed_model=...)``.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
@@ -49,6 +62,30 @@ class VariegatePostprocessor(BaseNodePostprocessor):
     def class_name(cls) -> str:
         """Return the name of the component."""
         return "VariegatePostprocessor"
+
+    @field_validator("selector", "embed_model", mode="before")
+    @classmethod
+    def _refuse_unwritten(cls, value: Any) -> Any:
+        """Return a field, or raise an error if it could not be written."""
+        part = value.get("count_tokens") if isinstance(value, dict) else value
+        if part == _NOT_WRITTEN:
+            raise ValueError(
+                "the postprocessor that was written had one, which cannot be written: "
+                "give it again, from_dict(data, selector=..., embed_model=...)"
+            )
+        return value
+
+    @field_serializer("embed_model")
+    def _mark_unwritten(self, value: Any) -> str | None:
+        """Return a mark in place of an object, or None."""
+        return None if value is None else _NOT_WRITTEN
+
+    @field_serializer("selector")
+    def _write_selector(self, selector: ContextSelector) -> dict[str, Any]:
+        """Return the settings of the selector, with a mark for a token counter."""
+        settings = selector.settings()
+        count_tokens = self._mark_unwritten(settings["count_tokens"])
+        return settings | {"count_tokens": count_tokens}
 
     def candidates(self, nodes: list[NodeWithScore]) -> Candidates:
         """Return the nodes to choose from, as numbers to learn from."""

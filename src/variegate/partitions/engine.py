@@ -46,7 +46,7 @@ class Engine(Protocol):
     def tree_sum(
         self, function: Callable[[T], R], items: Sequence[T], add: Callable[[R, R], R]
     ) -> R:
-        """Return the sum by ``add`` of the results for items, as :func:`tree_reduce`.
+        """Return the sum by ``add`` of the results for items, as ``tree_reduce``.
 
         There is at least one item, and ``add`` changes neither of its arguments.
         """

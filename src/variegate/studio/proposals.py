@@ -158,7 +158,7 @@ class Proposer:
     def omega_for(self, name: str, value: float) -> float:
         """Return the factor on all odds at which "precision" or "recall" is ``value``.
 
-        It is 1 before anything is learned; see :func:`omega_on_path`.
+        It is 1 before anything is learned; see ``omega_on_path``.
         """
         learned = self._learned
         return 1.0 if learned is None else omega_on_path(learned, name, value)

@@ -122,17 +122,17 @@ class ClusterView:
 
     @property
     def document(self) -> IntArray:
-        """The number of the document of each candidate: (N,)."""
+        """The number of the document of each candidate, (N,)."""
         return np.array([one.document for one in self.candidate_sentences])
 
     @property
     def position(self) -> IntArray:
-        """The position of each candidate among its document's body sentences: (N,)."""
+        """The position of each candidate among its document's body sentences, (N,)."""
         return np.array([one.position for one in self.candidate_sentences])
 
     @property
     def length(self) -> FloatArray:
-        """The number of words of each candidate: (N,)."""
+        """The number of words of each candidate, (N,)."""
         return np.array([len(tokens) for tokens in self.words], dtype=np.float64)
 
     def quality(self, features: str) -> FloatArray:
