@@ -28,4 +28,4 @@ def default_estimator() -> LargeMarginDPP:
     """Return the default estimator."""
     from variegate.estimator import LargeMarginDPP
 
-    return LargeMarginDPP(lam=LAM, l2=1e-4, decoder="greedy", max_iter=200, tol=1e-2)
+    return LargeMarginDPP(lam=LAM, l2=1e-4, decoder="greedy", max_iter=1000, tol=1e-2)

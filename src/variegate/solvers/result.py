@@ -120,8 +120,8 @@ def max_iter_verdict(max_iter: int, gradient_norm: float) -> Verdict:
         Stop.MAX_ITER,
         f"stopped at max_iter={max_iter} iterations with a gradient of "
         f"{gradient_norm:.2g}",
-        f"Raise max_iter (now {max_iter}), standardize the quality features, or add a "
-        "little l2",
+        f"Raise max_iter (now {max_iter}), add a little l2, or standardize the quality "
+        "features if they are not",
     )
 
 

@@ -97,7 +97,7 @@ class TableSelector(ScoringSelector):
         an estimator, is fast and leaves out what is like something chosen;
         "expected-f" and "mbr" choose more, often with a better F-score.
     max_iter : int, optional
-        Most iterations of L-BFGS.  200 without an estimator.
+        Most iterations of L-BFGS.  1000 without an estimator.
     tol : float, optional
         Its tolerance on the gradient.  1e-2 without an estimator.
     first_passes : int, optional
@@ -114,7 +114,7 @@ class TableSelector(ScoringSelector):
     random_state : None, int or numpy.random.Generator, default=0
     estimator : LargeMarginDPP or variegate.torch.NeuralDPP, optional
         What is learned with.  By default one that suits most tables:
-        ``LargeMarginDPP(lam=4.0, l2=1e-4, decoder="greedy", max_iter=200, tol=1e-2)``.
+        ``LargeMarginDPP(lam=4.0, l2=1e-4, decoder="greedy", max_iter=1000, tol=1e-2)``.
         Its ``omega``, ``random_state`` and ``warm_start`` do not matter: the selector
         has its own.  Of ``lam``, ``kernel``, ``l2``, ``decoder``, ``max_iter``,
         ``tol``, ``n_jobs`` and ``device``, those that are given to the selector, and

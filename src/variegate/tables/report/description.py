@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from variegate.application.description import (
@@ -395,6 +396,9 @@ def _similarity_sections(selector: TableSelector) -> list[DescriptionSection]:
             # The number of a row says nothing where something else does.
             names = "" if common and selector.columns_.item is None else names
             rows.append((number, percent(kind_share), offered, chosen, common, names))
+        # Without the columns that say nothing about any kind.
+        said = [any(cells[1:]) for cells in zip(*rows, strict=True)]
+        rows = [tuple(compress(row, said)) for row in rows]
         title = _TITLE if table.block is None else f"{_TITLE}: kinds of {table.block}"
         found.append(DescriptionSection(title, rows=rows, words=[table.words]))
     for _, shares in metric_tables(selector):
