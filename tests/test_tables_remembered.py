@@ -1,6 +1,8 @@
 """What a model remembers of how it was fitted, and what shows and tells of it."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -164,3 +166,15 @@ def test_verbose_tells_on_standard_error(table, capsys, tmp_path):
     assert "verbose" not in (tmp_path / "model.json").read_text()
     with pytest.raises(ValueError, match="verbose must be True or False, got 1"):
         TableSelector(**QUICK, verbose=1).fit(table)
+
+
+def test_a_model_loads_whatever_was_imported_before(table, tmp_path):
+    TableSelector(**QUICK).fit(table).save(tmp_path / "model.json")
+    code = (
+        "from variegate.tables.report import html_page\nimport variegate as vg\n"
+        "print(type(vg.load('model.json')).__name__)"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert found.stdout == "TableSelector\n", found.stderr

@@ -1,5 +1,6 @@
 """The report of a fitted selector: as a page, as Markdown, as text, for programs."""
 
+import html
 import json
 import re
 import subprocess
@@ -17,7 +18,11 @@ from variegate.report.terminal import format_bars
 from variegate.report.wording import shorten_middle
 from variegate.tables import TableSelector, make_table
 from variegate.tables.choosing import ByMethod, ByModel
-from variegate.tables.evaluation import DiversityJudge, evaluate_choosers
+from variegate.tables.evaluation import (
+    DiversityJudge,
+    Evaluation,
+    evaluate_choosers,
+)
 from variegate.tables.limits import Limit
 from variegate.tables.report import (
     Report,
@@ -183,19 +188,20 @@ def test_the_page_has_all_sections_and_nothing_from_outside(judged_page):
     assert page.headings == [
         "Model learned from train.parquet",
         "Scores on held-out groups",
-        "Comparison with other methods",
-        "Similarity of the chosen rows",
         "Precision and recall by ω",
-        "Learning curve",
         "Weights of the quality",
         "Weights of the similarity",
         "Example groups",
         "q0001",
-        "q0002",
         "Training",
-        "Columns",
         "Using the model",
     ]
+    # The contents are links to them.
+    links = [attrs["href"] for tag, attrs in page.tags if tag == "a"]
+    assert links == [f"#s{number}" for number in range(1, 8)]
+    assert judged_page.index('class="contents"') < judged_page.index("<h2")
+    for folded in ("Similarity of the chosen rows", "Learning curve", "q0002: F-score"):
+        assert f"<summary>{folded}" in judged_page
     figures = [attrs for tag, attrs in page.tags if tag == "svg"]
     assert len(figures) == 5
     assert all(attrs["aria-label"] and attrs["viewbox"] for attrs in figures)
@@ -204,10 +210,11 @@ def test_the_page_has_all_sections_and_nothing_from_outside(judged_page):
 def test_numbers_on_the_page_are_those_of_the_training(judged, judged_page):
     selector = judged.selector
     record = selector.training_
-    page = check_page(judged_page)
+    alone = check_page(html_page(replace(judged, comparison=None)))
     for name, label in (("precision", "Precision"), ("recall", "Recall")):
         mean, low, high = record["validation"][name]
-        assert page.row(label)[1:3] == [f"{mean:.3f}", f"{low:.3f} to {high:.3f}"]
+        assert alone.row(label)[1:3] == [f"{mean:.3f}", f"{low:.3f} to {high:.3f}"]
+    page = check_page(judged_page)
     for point in selector.path_:
         name = format_omega(point.omega) + " (chosen)" * (point.omega == 1.0)
         assert page.row(name)[1] == (
@@ -226,17 +233,19 @@ def test_numbers_are_the_same_wherever_they_are_read(
 ):
     selector = judged.selector
     page, words = check_page(judged_page), judged_markdown[0]
+    alone = replace(judged, comparison=None)
+    scores, lines = check_page(html_page(alone)), markdown(alone)[0]
     for name, label in facts.SCORE_NAMES.items():
         interval = facts.held_out_scores(selector)[name]
         digits = 2 if name == "size" else 3
         mean, low, high = (f"{value:.{digits}f}" for value in interval)
-        assert page.row(label)[1:3] == [mean, f"{low} to {high}"]
-        assert f"| {label} | {mean} | {low} to {high} |" in words
+        assert scores.row(label)[1:3] == [mean, f"{low} to {high}"]
+        assert f"| {label} | {mean} | {low} to {high} |" in lines
         assert re.search(rf"(?i:{label}) +{mean} +{low} to {high}\n", text(selector))
     for name, found in judged.comparison.intervals().items():
         size = found["size"]
         row = page.row(name)
-        assert row[4] == f"{size.mean:.2f}{size.low:.2f} to {size.high:.2f}"
+        assert row[6] == f"{size.mean:.2f}{size.low:.2f} to {size.high:.2f}"
         assert f"| {size.mean:.2f} ({size.low:.2f} to {size.high:.2f}) |" in words
 
 
@@ -274,13 +283,41 @@ def test_a_comparison_has_intervals_and_paired_differences(judged, judged_page):
     page = check_page(judged_page)
     comparison = judged.comparison
     interval = comparison.intervals()["top 3"]["f"]
-    (row, difference, _) = (row for row in page.rows if row[0] == "top 3")
-    assert row[3] == f"{interval.mean:.3f}{interval.low:.3f} to {interval.high:.3f}"
-    gain = comparison.differences("model")["top 3"]["recall"]
-    mark = "▲" if gain.low > 0 else "▼" if gain.high < 0 else "≈"
-    assert difference[2] == (
-        f"{gain.mean:+.3f} {mark}{gain.low:+.3f} to {gain.high:+.3f}"
-    )
+    (row, _) = (row for row in page.rows if row[0] == "top 3")
+    assert row[1] == f"{interval.mean:.3f}{interval.low:.3f} to {interval.high:.3f}"
+    less = comparison.differences("model")["top 3"]["f"]
+    mark = "▼" if less.low > 0 else "▲" if less.high < 0 else "≈"
+    assert row[3] == f"{-less.mean:+.3f} {mark}{-less.high:+.3f} to {-less.low:+.3f}"
+
+
+@pytest.mark.parametrize(
+    ("gap", "message"),
+    [
+        (0.2, "is clearly worse. Its F-score is 0.300; that of the model is 0.500"),
+        (0.0, "is not clearly better or worse. Its F-score is 0.500; that of the"),
+        (-0.2, "is clearly better: use it, or give more groups or other columns."),
+    ],
+)
+def test_the_verdict_is_about_the_best_other_method(judged, gap, message):
+    f = np.tile([0.4, 0.6], 10)
+    scores = {
+        name: np.column_stack([f - less] * 3 + [f])
+        for name, less in {"model": 0.0, "poor": 0.3, "a *rival*": gap}.items()
+    }
+    counts = dict.fromkeys(scores, np.ones((20, 3)))
+    report = replace(judged, comparison=Evaluation(scores, counts))
+    words = facts.verdict(report.selector, report.comparison)[1]
+    assert words.startswith("The best other method, a *rival*, is")
+    assert message in words
+    page = html_page(report)
+    assert words in html.unescape(page).split("</header>")[0]
+    assert f"a \\*rival\\*, {message[:8]}" in markdown(report)[0]
+
+
+def test_the_verdict_says_what_helps_where_learning_did_not_converge(table):
+    selector = fitted(table, kernel="linear", max_iter=1)
+    words = " ".join(facts.verdict(selector, None))
+    assert "Learning did not converge. Raise max_iter (now 1), add a little l2" in words
 
 
 def test_a_comparison_says_how_alike_chosen_rows_are(
@@ -472,8 +509,6 @@ def test_markdown_shows_its_pictures(judged, judged_markdown, tmp_path):
     assert set(files) == {f"{name}.png" for name in names}
     write_markdown(judged, tmp_path / "new" / "folder")
     assert check_links(tmp_path / "new" / "folder") == words
-    mean, low, high = judged.selector.training_["validation"]["f"]
-    assert f"| F-score | {mean:.3f} | {low:.3f} to {high:.3f} |" in words
     assert "variegate select new.parquet --model model.json" in words
     # Every table has as many cells in each row as in its head.
     for block in re.findall(r"(?:^\|.*\|\n)+", words, flags=re.MULTILINE):
@@ -684,5 +719,5 @@ def test_what_is_drawn_beside_numbers_has_a_class_of_its_own(judged):
     # The style sheet leaves such columns out where there is no room.
     page = html_page(judged)
     n_heads = page.count('<th scope="col" class="drawn"')
-    assert n_heads == 2
+    assert n_heads == 1
     assert page.count('<td class="drawn"') >= n_heads

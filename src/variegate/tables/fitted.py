@@ -40,13 +40,6 @@ class FittedSelector(Application):
     It goes by ``columns_``, ``encoding_``, ``policy_`` and ``seed_``.
     """
 
-    _type = "table-selector"
-    _noun = "table selector"
-    #: The estimator is stored as the models, and the rest is about the machine.
-    _not_stored = (
-        "estimator", "kernel", "decoder", "n_jobs", "device", "memory", "verbose",
-    )  # fmt: skip
-
     columns_: Columns
     encoding_: Encoding
     policy_: Policy

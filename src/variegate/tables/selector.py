@@ -166,6 +166,13 @@ class TableSelector(ScoringSelector):
     ['selection_rank', 'inclusion_probability']
     """
 
+    _type = "table-selector"
+    _noun = "table selector"
+    #: The estimator is stored as the model, and the rest is about the machine.
+    _not_stored = (
+        "estimator", "kernel", "decoder", "n_jobs", "device", "memory", "verbose",
+    )  # fmt: skip
+
     def __init__(
         self,
         group: str | None = None,

@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 
 _MARKS = {"right": "✔", "wrong": "✗", "missed": "○", "left out": "·"}
 
+#: Scores in a comparison.
+_COMPARED = ("f", "precision", "recall", "size")
+
 #: Scores over rows, and measures of how alike they are.
 _DIVERSITY_NAMES = {
     "precision": "Precision of rows",
@@ -89,11 +92,13 @@ def _report_context(report: Report) -> dict[str, Any]:
     few, left_out = largest_weights(about.weights, _MOST)
     return {
         "title": f"Model learned from {one_line(report.table)}",
-        "lead": facts.scores_in_words(selector),
+        "verdict": facts.verdict(selector, report.comparison),
+        "headings": [],
         "facts": about.section("training data").facts,
         "figures": all_figures(selector),
         "columns": [Row(list(map(one_line, row))) for row in columns.rows],
         "empty_cells": columns.words[0],
+        "compared_heads": [(facts.SCORE_NAMES[n], "number") for n in _COMPARED],
         "score_heads": [(name, "number") for name in facts.SCORE_NAMES.values()],
         "scores": [
             _score_row(name, interval)
@@ -149,26 +154,22 @@ def _score_row(name: str, interval: Interval) -> Row:
 
 
 def _comparison_context(comparison: Evaluation) -> dict[str, Any]:
-    """Return tables of scores and of differences to the first chooser."""
+    """Return the table of scores, and how alike the chosen rows are."""
     intervals = comparison.intervals()
     model = next(iter(intervals))
+    less = comparison.differences(model)
     rows = []
     for name, found in intervals.items():
-        scores = [_rate_cell(score, found[score]) for score in facts.SCORE_NAMES]
-        style = "chosen" if name == model else ""
-        rows.append(Row([one_line(name), *scores, _interval_cell(found["f"])], style))
+        f, *others = (_rate_cell(score, found[score]) for score in _COMPARED)
+        gain = _difference_cell(less[name]["f"]) if name in less else ""
+        cells = [one_line(name), f, _interval_cell(found["f"]), gain, *others]
+        rows.append(Row(cells, "chosen" if name == model else ""))
     return {
         **_diversity_context(comparison),
         "model": one_line(model),
         "groups": count(comparison.n_groups, "group"),
         "wanted": f"{comparison.wanted_size:.3g}",
         "scores": rows,
-        "differences": [
-            Row(
-                [one_line(name), *(_difference_cell(found[s]) for s in list(found)[:3])]
-            )
-            for name, found in comparison.differences(model).items()
-        ],
     }
 
 
@@ -203,13 +204,12 @@ def _rate_cell(name: str, interval: Interval | None) -> Cell | str:
 
 
 def _difference_cell(interval: Interval) -> Cell:
-    """Return a signed difference, marked if its interval excludes zero."""
-    mark = "▲" if interval.low > 0.0 else "▼" if interval.high < 0.0 else "≈"
+    """Return by how much a method is above the model, marked if that is clear."""
+    mean, high, low = (-value for value in interval)
+    mark = "▲" if low > 0.0 else "▼" if high < 0.0 else "≈"
+    style = "same" if mark == "≈" else ""
     return Cell(
-        f"{interval.mean:+.3f} {mark}",
-        f"{interval.low:+.3f} to {interval.high:+.3f}",
-        below=True,
-        style="same" if mark == "≈" else "",
+        f"{mean:+.3f} {mark}", f"{low:+.3f} to {high:+.3f}", below=True, style=style
     )
 
 
@@ -273,7 +273,8 @@ def _similarity_context(
                 "title": one_line(table.block or ""),
                 "words": table.words,
                 "has_traits": table.has_traits,
-                "rows": _kind_rows(table, cells),
+                "rows": _kind_rows(table),
+                "typical": _typical_rows(table, cells),
             }
             for table in kind_tables(selector)
         ],
@@ -290,16 +291,22 @@ def _similarity_context(
     }
 
 
-def _kind_rows(table: KindTable, cells: Mapping[int, Sequence[str]]) -> list[Row]:
-    """Return rows for one learned kind, one per typical row."""
+def _kind_rows(table: KindTable) -> list[Row]:
+    """Return a row for each learned kind."""
     rows = []
-    for number, share, offered, chosen, common, typical in table.rows:
-        before: list[Cell | str] = [number, Cell(percent(share), share=share)]
-        before += [offered, chosen, *([common] if table.has_traits else [])]
-        for row in typical:
+    for number, share, offered, chosen, common, _ in table.rows:
+        before = [number, common] if table.has_traits else [number]
+        rows.append(Row([*before, Cell(percent(share), share=share), offered, chosen]))
+    return rows
+
+
+def _typical_rows(table: KindTable, cells: Mapping[int, Sequence[str]]) -> list[Row]:
+    """Return the typical rows of each learned kind."""
+    rows = []
+    for number, *_, typical in table.rows:
+        for place, row in enumerate(typical):
             shown = cells.get(row["row"] - 1, (row_name(row),))
-            rows.append(Row([*before, *shown], "" if before[0] else "more"))
-            before = [""] * len(before)
+            rows.append(Row(["" if place else number, *shown], "more" * bool(place)))
     return rows
 
 

@@ -12,12 +12,13 @@ from variegate.report.wording import (
     abbreviate_runs,
     count,
     find_numbered_runs,
+    one_line,
     shorten_middle,
 )
 from variegate.tables.columns import Columns
 from variegate.tables.derived import AGE
 from variegate.tables.encoding import FeatureColumn
-from variegate.tables.evaluation import Interval
+from variegate.tables.evaluation import Evaluation, Interval
 from variegate.tuning.path import PathPoint, format_omega
 
 if TYPE_CHECKING:
@@ -255,6 +256,35 @@ def scores_in_words(selector: TableSelector) -> str:
     return (
         "No groups were held out, so this training does not show how well the model "
         "does on new groups."
+    )
+
+
+def verdict(selector: TableSelector, comparison: Evaluation | None) -> list[str]:
+    """Return how well the model does, whether others do better, and what to mend."""
+    sentences = [scores_in_words(selector)]
+    if comparison is not None and len(comparison.scores) > 1:
+        sentences.append(_comparison_text(comparison))
+    if remedy := selector.model_.solver_result_.remedy:
+        sentences.append(f"Learning did not converge. {remedy}.")
+    return sentences
+
+
+def _comparison_text(comparison: Evaluation) -> str:
+    """Return whether the best other method is better or worse than the model."""
+    means = {n: found["f"].mean for n, found in comparison.intervals().items()}
+    others = comparison.differences(comparison.reference)
+    best = max(others, key=lambda name: means[name])
+    less = others[best]["f"]
+    how = "is not clearly better or worse"
+    if less.low > 0.0:
+        how = "is clearly worse"
+    elif less.high < 0.0:
+        how = "is clearly better: use it, or give more groups or other columns"
+    return (
+        f"The best other method, {one_line(best)}, {how}. Its F-score is "
+        f"{means[best]:.3f}; that of the model is {means[comparison.reference]:.3f} "
+        f"(difference {less.mean:+.3f}, 95 % interval {less.low:+.3f} to "
+        f"{less.high:+.3f})."
     )
 
 
