@@ -27,7 +27,7 @@ def figure():
 
 #: Every kind of piece, with what must not become markup wherever it can be.
 PIECES = """
-{% import pieces as show %}
+{% import pieces as show with context %}
 {% set heads = [(x, "head"), (x, "cell"), (x, "drawn")] %}
 {% call show.section(x) %}
 {{ show.words(x) }}
@@ -49,7 +49,8 @@ def pieces(tmp_path):
     (tmp_path / "contents.jinja").write_text(PIECES)
     facts = {
         "title": NASTY,
-        "lead": NASTY,
+        "verdict": [NASTY],
+        "headings": [],
         "facts": {NASTY: NASTY},
         "x": NASTY,
         "rows": [Row([NASTY, Cell(NASTY, NASTY, mark="*"), Cell(span=(0, 1, 0.5))])],
@@ -80,8 +81,8 @@ def test_nothing_becomes_markup(pieces):
     shown = pieces(render, "report.html")
     assert "<script" not in shown
     assert "\x07" not in shown
-    # twice as a title, the lead, two in the facts, and what PIECES has
-    assert shown.count(ESCAPED) == 5 + 24
+    # twice as a title, the verdict, two in the facts, in the contents, and in PIECES
+    assert shown.count(ESCAPED) == 6 + 24
     assert "<pre>x &lt; y</pre>" in shown
     ids = re.findall(r' id="([^"]*)"', shown)
     assert len(ids) == len(set(ids)) > 2
