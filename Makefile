@@ -106,7 +106,7 @@ $(READY): pyproject.toml
 $(FRAMEWORKS)/.ready: pyproject.toml
 	test -x $(FRAMEWORKS)/bin/python || $(PYTHON) -m venv $(FRAMEWORKS)
 	$(FRAMEWORKS)/bin/python -m pip install --quiet --disable-pip-version-check \
-	    --editable '.[haystack,langchain,llamaindex,tables]' 'hypothesis>=6.100' 'pytest>=8.0'
+	    --editable '.[haystack,langchain,llamaindex,tables,text]' 'hypothesis>=6.100' 'pytest>=8.0'
 	touch $@
 
 $(PYTORCH)/.ready: pyproject.toml

@@ -30,7 +30,7 @@ from variegate.material.base import Item
 from variegate.material.opening import open_material
 from variegate.studio.choices import untrained_choice, usual_size
 from variegate.studio.group_learner import GroupLearner, LearningResult
-from variegate.studio.kernel_candidates import candidates_for, fit_model, over_omega
+from variegate.studio.kernel_candidates import candidates_for, fit_model, odds_family
 from variegate.studio.proposals import Proposer
 from variegate.studio.teacher import Teacher
 
@@ -194,7 +194,7 @@ def time_all(out, seeds, order):
     teacher.close()
     kernels = {"k": vg.Kinds(16, penalty=1e-2)}
     candidate = candidates_for(kernels, [g for g, _ in groups])["k"]
-    family = over_omega(fit_model(candidate, groups[:30]))
+    family = odds_family(fit_model(candidate, groups[:30]))
     for n_rows in (100, 2000):
         material = Made([made_group(rng, n_rows, centres)[0]])
         proposer = Proposer(material, LearningResult(30, family))

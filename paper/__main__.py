@@ -146,6 +146,12 @@ _add(
     "Section 4.3: key frames of videos, table 2 and figures 2 and 3.",
     *(_data, _test_data, _rows),
 )
+_add(
+    "evidence",
+    "learning",
+    "Beyond the paper: sentences that people marked for questions and in reviews.",
+    *(_data, _test_data),
+)
 
 
 def _distance(value: str) -> float:

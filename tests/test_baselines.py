@@ -330,7 +330,7 @@ def test_k_medoids_clusters_as_well_as_scikit_learn():
 
     rng = np.random.default_rng(0)
     runs = [
-        baselines._clusters(F, baselines._seeds(F, np.zeros(400), 5, rng))
+        baselines._cluster_items(F, baselines._draw_seeds(F, np.zeros(400), 5, rng))
         for _ in range(5)
     ]
     labels, _ = min(runs, key=lambda run: run[1])

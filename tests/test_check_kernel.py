@@ -41,10 +41,10 @@ def test_parameters_of_any_scale_pass(scale):
 
 def test_the_step_suits_curvature_from_mild_to_strong():
     # With one step alone, truncation or rounding would exceed the tolerance.
-    from variegate.kernels.checking import _derivative
+    from variegate.kernels.checking import _estimate_derivative
 
     for scale in (1.0, 10.0, 100.0, 1000.0):
-        found, error = _derivative(
+        found, error = _estimate_derivative(
             lambda z, scale=scale: np.sin(scale * z), np.array([0.3]), np.ones(1)
         )
         expected = scale * np.cos(scale * 0.3)

@@ -177,8 +177,8 @@ def test_logs_are_left_out_with_a_note(variegate, model_file, tmp_path):
     (tmp_path / "server.log").write_text(LOG)
     assert fails(
         variegate("summarize", "server.log", *options),
-        "there is no prose in server.log, only records of a log or rows of numbers: a "
-        "summary needs text in sentences",
+        "there is no prose in server.log, only records of a log or rows of numbers: "
+        "give files with text in sentences",
     )
     (tmp_path / "a.txt").write_text("It rained in the north all day.")
     status, output, messages = variegate("summarize", "a.txt", "server.log", *options)

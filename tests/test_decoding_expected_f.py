@@ -16,7 +16,7 @@ from variegate.decoding import size_search as search_module
 from variegate.decoding.size_search import (
     SizedWeights,
     SizeSearch,
-    largest_places,
+    indices_of_largest,
     minimize_lagrangian_bound,
 )
 from variegate.linalg.coins import (
@@ -289,7 +289,7 @@ def test_bounds_between_sizes_lose_nothing(scale, beta, monkeypatch):
         return whole(some, items)
 
     monkeypatch.setattr(weights, "weights_at", weights_at)
-    best = SizeSearch(weights, Constraint.of(200, None, None, None)).run()
+    best = SizeSearch(weights, Constraint.of(200, None, None, None)).find_best_set()
     assert best.value == pytest.approx(max(*values, weights.empty), abs=1e-12)
     assert best.bound == best.value
     assert len(set(looked_at)) == len(looked_at) < 60
@@ -345,10 +345,10 @@ def test_a_search_that_is_cut_short_says_so(monkeypatch):
 
 def test_the_largest_of_equal_values_are_the_first():
     values = np.array([0.5, 0.7, 0.5 + 1e-15, 0.5, 0.1])
-    assert largest_places(values, 2).tolist() == [0, 1]
-    assert largest_places(values, 3).tolist() == [0, 1, 2]
-    assert largest_places(values, 0).tolist() == []
-    assert largest_places(values, 5).tolist() == [0, 1, 2, 3, 4]
+    assert indices_of_largest(values, 2).tolist() == [0, 1]
+    assert indices_of_largest(values, 3).tolist() == [0, 1, 2]
+    assert indices_of_largest(values, 0).tolist() == []
+    assert indices_of_largest(values, 5).tolist() == [0, 1, 2, 3, 4]
 
 
 # Repetition ----------------------------------------------------------------------

@@ -35,6 +35,7 @@ def place(page):
 LONG = (
     "docs/start.md",
     "docs/tables.md",
+    "docs/tables-python.md",
     "docs/tuning.md",
     "docs/guides/digits.md",
     "docs/guides/labelling.md",
@@ -43,7 +44,11 @@ LONG = (
 
 
 #: Of these, all examples are run every time, on tables of so many groups.
-ON_SMALLER_TABLES = {"docs/start.md": 40, "docs/tables.md": 40}
+ON_SMALLER_TABLES = {
+    "docs/start.md": 40,
+    "docs/tables.md": 40,
+    "docs/tables-python.md": 40,
+}
 
 
 def with_examples():
@@ -170,13 +175,21 @@ def test_the_model_file_page_shows_a_file_that_loads(tmp_path):
     assert vg.load(path).alpha_.tolist() == [0.25, 0.5]
 
 
-@pytest.mark.parametrize("framework", ["haystack", "langchain", "llamaindex"])
-def test_the_page_of_contexts_shows_the_examples(framework):
-    source = (ROOT / "examples" / f"context_{framework}.py").read_text()
+@pytest.mark.parametrize(
+    ("page", "example"),
+    [
+        ("context", "context_haystack"),
+        ("context", "context_langchain"),
+        ("context", "context_llamaindex"),
+        ("evidence", "evidence_langchain"),
+    ],
+)
+def test_guides_show_the_examples(page, example):
+    source = (ROOT / "examples" / f"{example}.py").read_text()
     (main,) = (
         ast.get_source_segment(source, node)
         for node in ast.parse(source).body
         if isinstance(node, ast.FunctionDef) and node.name == "main"
     )
-    page = (ROOT / "docs" / "guides" / "context.md").read_text()
-    assert f"```py\n{main}\n```" in page
+    text = (ROOT / "docs" / "guides" / f"{page}.md").read_text()
+    assert f"```py\n{main}\n```" in text

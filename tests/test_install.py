@@ -11,12 +11,12 @@ COMMIT = "6f2c1d0"
 INSTALLED = {
     "from an index": (None, "pip install 'variegate[text]'"),
     "editable, from a clone": (
-        {"url": "file:///home/me/a%20b", "dir_info": {"editable": True}},
-        "pip install -e '/home/me/a b[text]'",
+        {"url": "file:///opt/a%20b", "dir_info": {"editable": True}},
+        "pip install -e '/opt/a b[text]'",
     ),
     "from a clone": (
-        {"url": "file:///home/me/variegate", "dir_info": {}},
-        "pip install '/home/me/variegate[text]'",
+        {"url": "file:///opt/variegate", "dir_info": {}},
+        "pip install '/opt/variegate[text]'",
     ),
     "from a repository": (
         {

@@ -18,9 +18,15 @@ from haystack.components.retrievers.in_memory import InMemoryEmbeddingRetriever
 from haystack.core.errors import DeserializationError, SerializationError
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 
-from variegate.integrations import ContextSelector, Found, training_table
-from variegate.integrations.haystack import VariegateRanker
+from variegate.integrations import (
+    ContextSelector,
+    EvidenceExtractor,
+    Found,
+    training_table,
+)
+from variegate.integrations.haystack import VariegateEvidenceExtractor, VariegateRanker
 from variegate.tables import TableSelector
+from variegate.text import EvidenceSelector
 
 pytestmark = pytest.mark.usefixtures("no_network")
 
@@ -224,3 +230,66 @@ def test_the_example_runs(capsys):
     cosines = near @ near.T - np.eye(len(near))
     found = np.array([d.embedding for d in contexts["retriever"]])
     assert cosines.max() < (found @ found.T - np.eye(len(found))).max()
+
+
+# Evidence -----------------------------------------------------------------------------
+
+QUESTION = "How much water does the tank hold?"
+MANUAL = [
+    Document(content=text, meta={"title": title}, score=score)
+    for text, title, score in [
+        ("The pump is cleaned once a month.", "Cleaning", 0.1),
+        ("Fill it daily. It holds ten litres of water. Close it.", "The tank", 0.9),
+        ("The tank is made of steel, and holds ten litres of water.", "Numbers", 0.3),
+    ]
+]
+
+
+def pipeline_of_extractor(**settings):
+    pipeline = Pipeline()
+    extractor = VariegateEvidenceExtractor(EvidenceExtractor(**settings))
+    pipeline.add_component("extractor", extractor)
+    return pipeline
+
+
+def cut(pipeline):
+    given = {"extractor": {"query": QUESTION, "documents": MANUAL}}
+    return pipeline.run(given)["extractor"]["documents"]
+
+
+@pytest.mark.parametrize("counter", [None, count_letters, len])
+def test_documents_are_cut_to_their_evidence(counter):
+    settings = {"budget": 90, "count_tokens": counter}
+    pipeline = pipeline_of_extractor(**settings)
+    extracts = EvidenceExtractor(**settings).extract(
+        QUESTION, [d.content for d in MANUAL], [d.meta["title"] for d in MANUAL]
+    )
+    found = cut(pipeline)
+    assert [(d.id, d.score, d.content, d.meta) for d in found] == [
+        (whole.id, whole.score, one.text, whole.meta | {"evidence": one.sentences})
+        for one in extracts
+        for whole in [MANUAL[one.place]]
+    ]
+    assert found
+    assert all("evidence" not in d.meta for d in MANUAL)
+    trusted = ["variegate", __name__, "builtins"]
+    again = Pipeline.loads(pipeline.dumps(), allowed_modules=trusted)
+    assert again.dumps() == pipeline.dumps()
+    assert cut(again) == found
+
+
+def test_an_extractor_without_documents_or_with_a_model():
+    assert VariegateEvidenceExtractor(EvidenceExtractor()).run(QUESTION, []) == {
+        "documents": []
+    }
+    model = EvidenceSelector.pretrained()
+    with pytest.raises(ValueError, match=r"save it .* and give the extractor the path"):
+        VariegateEvidenceExtractor(EvidenceExtractor(model=model)).to_dict()
+
+
+def test_an_encoding_of_tiktoken_is_written_as_its_name(monkeypatch):
+    monkeypatch.setattr("variegate.integrations.evidence.find_spec", lambda name: True)
+    pipeline = pipeline_of_extractor(budget=90, count_tokens="cl100k_base")
+    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["variegate"])
+    extractor = again.get_component("extractor").extractor
+    assert extractor.settings()["count_tokens"] == "cl100k_base"

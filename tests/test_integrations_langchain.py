@@ -1,6 +1,7 @@
 """A compressor and a function for chains of LangChain, offline."""
 
 import asyncio
+import copy
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ pytest.importorskip(
 )
 
 import context_langchain
+import evidence_langchain
 from context_corpus import embed, make_corpus
 from langchain_core.documents import Document
 from langchain_core.documents.compressor import BaseDocumentCompressor
@@ -19,8 +21,11 @@ from langchain_core.runnables import RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 from pydantic import ValidationError
 
-from variegate.integrations import ContextSelector, Found
-from variegate.integrations.langchain import VariegateCompressor
+from variegate.integrations import ContextSelector, EvidenceExtractor, Found
+from variegate.integrations.langchain import (
+    VariegateCompressor,
+    VariegateEvidenceCompressor,
+)
 
 pytestmark = pytest.mark.usefixtures("no_network")
 
@@ -151,3 +156,86 @@ def test_the_example_runs(capsys):
     texts = [d.page_content for d in contexts["compressor"]]
     assert len(set(texts)) == len(texts) <= 6
     assert sum(len(text.split()) for text in texts) <= 110
+
+
+# Evidence -----------------------------------------------------------------------------
+
+QUESTION = "How much water does the tank hold?"
+MANUAL = [
+    Document(
+        id=f"m{number}",
+        page_content=text,
+        metadata={"source": "manual.pdf", "title": title},
+    )
+    for number, (text, title) in enumerate(
+        [
+            ("The pump is cleaned once a month.", "Cleaning"),
+            ("Fill it daily. It holds ten litres of water. Close it.", "The tank"),
+            ("The tank is made of steel, and holds ten litres of water.", "Numbers"),
+        ]
+    )
+]
+
+
+def extracts(extractor):
+    return extractor.extract(
+        QUESTION,
+        [document.page_content for document in MANUAL],
+        [document.metadata["title"] for document in MANUAL],
+    )
+
+
+def test_documents_are_cut_to_their_evidence():
+    extractor = EvidenceExtractor(budget=25)
+    compressor = VariegateEvidenceCompressor(extractor=extractor)
+    assert isinstance(compressor, BaseDocumentCompressor)
+    before = copy.deepcopy(MANUAL)
+    cut = compressor.compress_documents(MANUAL, QUESTION)
+    assert before == MANUAL
+    assert cut == [
+        Document(
+            id=MANUAL[one.place].id,
+            page_content=one.text,
+            metadata=MANUAL[one.place].metadata | {"evidence": one.sentences},
+        )
+        for one in extracts(extractor)
+    ]
+    (span,) = cut[-1].metadata["evidence"]
+    whole = MANUAL[2].page_content
+    assert cut[-1].page_content == whole[span["start"] : span["end"]]
+    assert asyncio.run(compressor.acompress_documents(MANUAL, QUESTION)) == cut
+    assert compressor.compress_documents([], QUESTION) == []
+
+
+def test_titles_are_those_of_the_metadata():
+    untitled = VariegateEvidenceCompressor(
+        extractor=EvidenceExtractor(), title_key="none"
+    ).compress_documents(MANUAL, QUESTION)
+    titled = VariegateEvidenceCompressor(
+        extractor=EvidenceExtractor()
+    ).compress_documents(MANUAL, QUESTION)
+
+    def probabilities(documents):
+        return [
+            span["probability"] for d in documents for span in d.metadata["evidence"]
+        ]
+
+    assert probabilities(titled) != probabilities(untitled)
+    assert probabilities(titled) == [
+        span["probability"]
+        for one in extracts(EvidenceExtractor())
+        for span in one.sentences
+    ]
+
+
+def test_settings_of_the_extractor_are_checked_at_once():
+    with pytest.raises(ValidationError, match="a budget must be at least 1"):
+        VariegateEvidenceCompressor(extractor={"budget": 0})
+
+
+def test_the_example_of_evidence_runs(capsys):
+    documents = evidence_langchain.main()
+    said = capsys.readouterr().out
+    assert all(document.page_content in said for document in documents)
+    assert 1 < len(documents) < 20
+    assert sum(len(document.page_content) + 1 for document in documents) <= 4 * 201

@@ -16,11 +16,20 @@ from llama_index.core import VectorStoreIndex
 from llama_index.core.embeddings import MockEmbedding
 from llama_index.core.llms import MockLLM
 from llama_index.core.query_engine import RetrieverQueryEngine
-from llama_index.core.schema import NodeWithScore, TextNode
+from llama_index.core.schema import (
+    MediaResource,
+    MetadataMode,
+    Node,
+    NodeWithScore,
+    TextNode,
+)
 from pydantic import ValidationError
 
-from variegate.integrations import ContextSelector, Found
-from variegate.integrations.llamaindex import VariegatePostprocessor
+from variegate.integrations import ContextSelector, EvidenceExtractor, Found
+from variegate.integrations.llamaindex import (
+    VariegateEvidencePostprocessor,
+    VariegatePostprocessor,
+)
 
 pytestmark = pytest.mark.usefixtures("no_network")
 
@@ -146,3 +155,80 @@ def test_the_example_runs(capsys):
     texts = [node.text for node in contexts["postprocessor"]]
     assert len(set(texts)) == len(texts) <= 6
     assert sum(len(text.split()) for text in texts) <= 110
+
+
+# Evidence -----------------------------------------------------------------------------
+
+QUESTION = "How much water does the tank hold?"
+
+
+def manual():
+    return [
+        NodeWithScore(
+            node=TextNode(text=text, metadata={"title": title}, id_=title), score=score
+        )
+        for text, title, score in [
+            ("The pump is cleaned once a month.", "Cleaning", 0.1),
+            ("Fill it daily. It holds ten litres of water. Close it.", "Tank", 0.9),
+            ("The tank is made of steel, and holds ten litres of water.", "Facts", 0.3),
+        ]
+    ]
+
+
+def extracts(extractor):
+    texts, titles = zip(*((n.text, n.metadata["title"]) for n in manual()), strict=True)
+    return extractor.extract(QUESTION, texts, titles)
+
+
+def test_nodes_are_cut_to_their_evidence():
+    nodes, extractor = manual(), EvidenceExtractor(budget=25)
+    postprocessor = VariegateEvidencePostprocessor(extractor=extractor)
+    cut = postprocessor.postprocess_nodes(nodes, query_str=QUESTION)
+    assert nodes == manual()
+    for node, one in zip(cut, extracts(extractor), strict=True):
+        whole = nodes[one.place]
+        assert (node.text, node.score) == (one.text, whole.score)
+        assert node.node_id == whole.node_id
+        assert node.metadata == whole.metadata | {"evidence": one.sentences}
+        for mode in (MetadataMode.LLM, MetadataMode.EMBED):
+            content = node.node.get_content(metadata_mode=mode)
+            assert content == f"title: {whole.metadata['title']}\n\n{one.text}"
+    assert (
+        asyncio.run(postprocessor.apostprocess_nodes(nodes, query_str=QUESTION)) == cut
+    )
+    assert postprocessor.postprocess_nodes([], query_str=QUESTION) == []
+    with pytest.raises(ValueError, match=r"give the query .* query_str=\.\.\."):
+        postprocessor.postprocess_nodes(nodes)
+
+
+def test_nodes_of_other_media_are_cut():
+    text = " ".join(node.text for node in manual())
+    plain = Node(text_resource=MediaResource(text=text))
+    postprocessor = VariegateEvidencePostprocessor(
+        extractor=EvidenceExtractor(budget=16)
+    )
+    (cut,) = postprocessor.postprocess_nodes(
+        [NodeWithScore(node=plain)], query_str=QUESTION
+    )
+    assert cut.node.get_content() == manual()[2].text
+    assert plain.text_resource.text == text
+
+
+def test_an_extractor_is_written_and_read():
+    given = VariegateEvidencePostprocessor(
+        extractor=EvidenceExtractor(25, omega=2.0, model="m.json"), title_key="name"
+    )
+    again = VariegateEvidencePostprocessor.from_dict(json.loads(given.to_json()))
+    assert again.extractor.settings() == given.extractor.settings()
+    assert again.title_key == "name"
+    given = VariegateEvidencePostprocessor(extractor=EvidenceExtractor(25, len))
+    data = json.loads(given.to_json())
+    with pytest.raises(ValidationError, match="which cannot be written: give it again"):
+        VariegateEvidencePostprocessor.from_dict(dict(data))
+    again = VariegateEvidencePostprocessor.from_dict(data, extractor=given.extractor)
+    assert again.extractor is given.extractor
+
+
+def test_settings_of_the_extractor_are_checked_at_once():
+    with pytest.raises(ValidationError, match="a budget must be at least 1"):
+        VariegateEvidencePostprocessor(extractor={"budget": 0})

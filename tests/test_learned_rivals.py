@@ -185,7 +185,7 @@ def test_no_ground_set_is_predicted_by_what_has_seen_it(n_sets):
     ground_sets, subsets = make_examples(n_sets)
     examples = learned._check_examples(ground_sets, subsets, None)
     for relevance, ground_set in zip(
-        learned._out_of_fold(lambda seed: Memory(), examples, 0),
+        learned._predict_out_of_fold(lambda seed: Memory(), examples, 0),
         ground_sets,
         strict=True,
     ):

@@ -19,11 +19,13 @@ import numpy as np
 import pytest
 
 import variegate as vg
+from question_instances import QUESTION, SENTENCES, boosted
 from table_instances import caller, fails, small_table
 from variegate.application.description import describe
 from variegate.files.model_format import _TOOLS, TOOLS
 from variegate.files.models import ModelFileError
 from variegate.tables import TableSelector
+from variegate.text import EvidenceSelector
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -115,7 +117,11 @@ DOCUMENTS = {
     "mixture": plain_document,
     "Gaussian table selector": selector_document,
     "table selector": lambda: with_more(document_of(selector())),
+    "boosted table selector": lambda: document_of(
+        selector(kernel="linear", quality_model="boosting")
+    ),
     "summarizer": lambda: kept(files("variegate.text") / "models" / "news.json"),
+    "evidence selector": lambda: document_of(boosted()),
     "keyframes": lambda: kept(files("variegate.video") / "models" / "videos.json"),
 }
 
@@ -210,6 +216,8 @@ def choose(model):
     """Use a loaded model, on data that a whole one could be used on."""
     if isinstance(model, TableSelector):
         model.select(small_table())
+    elif isinstance(model, EvidenceSelector):
+        model.select(QUESTION, SENTENCES)
     elif isinstance(model, vg.LargeMarginDPP):
         rng = np.random.default_rng(0)
         quality = rng.normal(size=(6, len(model.theta_)))

@@ -18,6 +18,7 @@ from variegate.application.table_defaults import LAM, default_estimator
 from variegate.baselines import METHODS
 from variegate.cli.app import app
 from variegate.text.cluster_view import FEATURE_SETS
+from variegate.text.evidence import QUALITY_MODELS, EvidenceSelector
 from variegate.text.summarizer import SIMILARITIES, Summarizer
 from variegate.video import KeyframePicker
 
@@ -180,22 +181,29 @@ def test_help_of_commands_imports_no_heavy_module():
 
 
 def test_options_have_the_defaults_and_choices_of_the_estimators():
-    of_text = parameters(Summarizer)
     of_video = {**parameters(KeyframePicker), **parameters(KeyframePicker.fit)}
     compared = []
-    for command, defaults in (("fit-summarizer", of_text), ("fit-keyframes", of_video)):
+    for command, defaults in (
+        ("fit-summarizer", parameters(Summarizer)),
+        ("fit-evidence", parameters(EvidenceSelector)),
+        ("fit-keyframes", of_video),
+    ):
         for option in app.get_command(None, command).params:
             if option.name in defaults and option.name != "omega":  # which may repeat
                 assert option.default == defaults[option.name], option.name
                 compared.append(option.name)
     assert compared == [
         *("budget", "lam", "max_iter", "similarity", "features"),
+        *("quality_model", "lam", "max_iter"),
         *("lam", "max_iter", "every"),
     ]
     command = app.get_command(None, "fit-summarizer")
     options = {each.name: each for each in command.params}
     assert set(options["similarity"].type.choices) == set(SIMILARITIES)
     assert set(options["features"].type.choices) == set(FEATURE_SETS)
+    options = app.get_command(None, "fit-evidence").params
+    (quality,) = (each for each in options if each.name == "quality_model")
+    assert tuple(quality.type.choices) == QUALITY_MODELS
     assert default_estimator().lam == LAM
 
 

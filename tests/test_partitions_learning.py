@@ -80,7 +80,7 @@ def test_no_more_is_brought_here_than_is_looked_at(pairs, source, monkeypatch):
     examples = PartitionedExamples(source)
     looks = kernel.looks_at(examples.survey.sizes)
     assert sum(map(len, looks.values())) == 20
-    known = examples._read_what_kernel_needs(looks)
+    known = examples._load_for_kernel(looks)
     assert isinstance(known, PartlyLoaded)
     assert sorted(known.known) == sorted(looks)
     assert len(known) == len(pairs)

@@ -1,6 +1,6 @@
 """Ways to choose in a race, and the search for a kernel that is made of races."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ import variegate as vg
 from variegate.baselines.learned import ORDERINGS, Ordering, embeddings_of
 from variegate.decoding.residuals import rank_members
 from variegate.learning.problem import SharedExamples
+from variegate.tuning.boosting import boosted_fold
 from variegate.tuning.kernel_search import Familiarity, KernelSearch
 from variegate.tuning.race import LearnedDPP, Race, Rule, TwoStage
 
@@ -261,11 +262,78 @@ def test_settings_are_varied_only_where_they_may_be():
     sets, subsets = editor(24)
     winner = search(varies=("penalty", "lam")).run(sets, subsets)
     names = {one.name for one in winner.varied}
-    assert names == {"as it is", "penalty x 0.1", "penalty x 10", "lam = 1"}
+    penalties = {"penalty x 0.1", "penalty x 10"}
+    assert names == {"as it is", "lam = 0", "lam = 1"} | penalties
     model = winner.contender.model
     changed = (model.kernel.penalty != 1e-3) + (model.lam != 4.0)
     assert changed <= 1
     assert search().run(sets, subsets).varied == ()
+
+
+def interaction(n_sets, seed=0):
+    """Return ground sets where items with two features of one sign are wanted."""
+    rng = np.random.default_rng(seed)
+    sets = [
+        vg.GroundSet(rng.standard_normal((12, 2)), rng.standard_normal((12, 3)))
+        for _ in range(n_sets)
+    ]
+    return sets, [np.flatnonzero(one.quality.prod(axis=1) > 0.5) for one in sets]
+
+
+def test_boosted_log_odds_are_taken_where_they_clearly_gain():
+    winner = search(quality_model="auto").run(*interaction(36))
+    assert winner.is_boosted
+    names = [one.name for one in winner.standings]
+    assert names[0].endswith(", boosted")
+    assert len(names) == 5  # two kernels, the regression, and two of them boosted
+    first, *others = winner.standings
+    linear = max(one.mean for one in others if not one.name.endswith(", boosted"))
+    assert first.mean > linear + 0.1
+    # Trees that predict no better than a regression are not tried any further.
+    winner = search(quality_model="auto").run(*editor(30))
+    assert not winner.is_boosted
+    assert len(winner.standings) == 3
+
+
+def test_boosted_parts_are_scored_by_trees_that_did_not_see_them():
+    sets, subsets = interaction(30)
+    race = Race(sets, subsets)
+    boosted = race.with_boosting()
+    turned = [np.setdiff1d(np.arange(12), wanted) for wanted in subsets]
+    for part, other in zip(race.parts, boosted.parts, strict=True):
+        labels = [
+            turned[i] if i in part.held_out else wanted
+            for i, wanted in enumerate(subsets)
+        ]
+        blind = boosted_fold(replace(part, subsets=labels), race.seed)
+        for i, ground_set in enumerate(other.ground_sets):
+            np.testing.assert_array_equal(
+                ground_set.quality, blind.ground_sets[i].quality
+            )
+            np.testing.assert_array_equal(ground_set.quality[:, :2], sets[i].quality)
+            np.testing.assert_array_equal(ground_set.features(), sets[i].features())
+
+
+def test_labels_of_one_class_are_not_boosted():
+    sets, _ = interaction(12)
+    winner = search(quality_model="auto").run(sets, [np.arange(12)] * 12)
+    assert not winner.is_boosted
+
+
+def test_expected_f_is_tried_without_a_margin(monkeypatch):
+    tried, run = {}, Race.run
+
+    def recorded(self, contenders, *others, **named):
+        tried.update({one.name: list(one.rules) for one in contenders})
+        return run(self, contenders, *others, **named)
+
+    monkeypatch.setattr(Race, "run", recorded)
+    decoders = ("greedy", "expected-f")
+    search(varies=("lam",), decoders=decoders, tries_sizes=False).run(*editor(24))
+    assert EXPECTED in tried["lam = 0"]
+    assert len(tried["lam = 1"]) == 1
+    search(varies=("lam",), decoders=("greedy",), tries_sizes=False).run(*editor(24))
+    assert tried["lam = 0"] == [GREEDY]
 
 
 def test_without_sizes_only_the_model_decides_how_many():

@@ -63,6 +63,8 @@ def alike(there, home):
         {"omega": None, "validation_fraction": 0.2, "random_state": 7},
         {"lam": 0.0, "omega": 2.0, "categorical": None},
         {"similarity": None, "max_iter": 30, "tol": 0.1},
+        {"quality_model": "boosting", "validation_fraction": 0.2},
+        {"quality_model": "boosting", "similarity": None},
     ],
     ids=str,
 )
@@ -252,8 +254,11 @@ class Mortal(Serial):
         return super().tree_sum(function, items, add)
 
 
-def test_a_run_that_was_killed_goes_on_with_the_same_bits(folder, tmp_path):
-    settings = LINEAR | {"validation_fraction": 0.25}
+@pytest.mark.parametrize("quality_model", ["linear", "boosting"])
+def test_a_run_that_was_killed_goes_on_with_the_same_bits(
+    folder, tmp_path, quality_model
+):
+    settings = LINEAR | {"validation_fraction": 0.25, "quality_model": quality_model}
     checkpoint = tmp_path / "checkpoint"
     n_done = 0
     for n_sums in (1, 2, 4):
@@ -291,7 +296,12 @@ def test_a_seed_is_drawn_once(folder, tmp_path, make):
 
 def test_several_runs_in_one_checkpoint_are_told_apart(folder, tmp_path):
     checkpoint = RunStore(tmp_path / "checkpoint")
-    for settings in ({"validation_fraction": 0.3}, {"similarity": None}, {}):
+    for settings in (
+        {"validation_fraction": 0.3},
+        {"similarity": None},
+        {"quality_model": "boosting"},
+        {},
+    ):
         settings = LINEAR | settings
         there = TableSelector(**settings)
         learn_folder(there, folder, Serial(), checkpoint=checkpoint)

@@ -241,13 +241,13 @@ def test_files_that_changed_meanwhile(fitted, folder, out):
 
 
 def test_a_file_that_changes_while_it_is_read(fitted, folder, out, monkeypatch):
-    write = selecting.Output.of
+    write = selecting.Output.deliver
 
     def changing(self, table, choices):
         write(self, table, choices)
         os.utime(table.path, ns=(1, 1))
 
-    monkeypatch.setattr(selecting.Output, "of", changing)
+    monkeypatch.setattr(selecting.Output, "deliver", changing)
     with pytest.raises(PartitionError, match=r"part-000.parquet has changed since"):
         select_folder(fitted, folder, out, Serial())
     assert names_in(out) == [".manifest.sqlite"]

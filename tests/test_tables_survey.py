@@ -27,8 +27,8 @@ from variegate.tables import (
     TableFileError,
     partitioning,
 )
+from variegate.tables.encoding_file import encode_encoding
 from variegate.tables.groups import Groups
-from variegate.tables.model_file import encode_encoding
 from variegate.tables.partitioning import Counts, hash_of, partition_bounds, scan_groups
 from variegate.tables.survey import learn_encoding, survey_table
 from variegate.tables.table import as_table, rows_of
@@ -106,7 +106,7 @@ def test_some_groups_by_partition(tmp_path_factory, numbers, rows):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(partitioning, "_ROWS", rows)
         found = scanned(folder)
-    parts = list(found.split(np.array(sorted(numbers))))
+    parts = list(found.restricted_partitions(np.array(sorted(numbers))))
     wanted = [one.first_group + k for one in parts for k in np.flatnonzero(one.flags())]
     assert wanted == sorted(numbers)
     assert [one.first_example for one in parts] == [

@@ -304,7 +304,7 @@ def two_columns(by_row):
 
 @pytest.mark.parametrize("by_row", [False, True])
 def test_a_pdf_file_of_two_columns(tmp_path, by_row):
-    pytest.importorskip("pypdfium2")
+    pytest.importorskip("pypdfium2", reason="needs 'variegate[pdf]'")
     document = read(tmp_path, "a.pdf", two_columns(by_row))
     last = "The mayor said that a wall will be built next year."
     assert sentences(document) == [*SENTENCES, last]
@@ -314,7 +314,7 @@ def test_a_pdf_file_of_two_columns(tmp_path, by_row):
 
 
 def test_accents_that_are_printed_over_letters(tmp_path):
-    pytest.importorskip("pypdfium2")
+    pytest.importorskip("pypdfium2", reason="needs 'variegate[pdf]'")
     acute = "\xc2"  # in the encoding of the font
     lines = [
         (50, 700, 10, "The caf"),
@@ -330,7 +330,7 @@ def test_accents_that_are_printed_over_letters(tmp_path):
 
 
 def test_a_pdf_file_is_known_by_its_first_bytes(tmp_path):
-    pytest.importorskip("pypdfium2")
+    pytest.importorskip("pypdfium2", reason="needs 'variegate[pdf]'")
     page = column(50, 700, ["It rained in the north all day."])
     document = read(tmp_path, "paper", pdf([page]))
     assert document.text == "It rained in the north all day."
@@ -352,20 +352,20 @@ ONE = column(50, 700, ["It rained."])
     ids=["empty", "broken", "cut", "encrypted", "scanned", "long"],
 )
 def test_pdf_files_that_cannot_be_read(tmp_path, data, message):
-    pytest.importorskip("pypdfium2")
+    pytest.importorskip("pypdfium2", reason="needs 'variegate[pdf]'")
     with pytest.raises(ValueError, match=message):
         read(tmp_path, "a.pdf", data)
 
 
 def test_too_many_characters(tmp_path, monkeypatch):
-    pytest.importorskip("pypdfium2")
+    pytest.importorskip("pypdfium2", reason="needs 'variegate[pdf]'")
     monkeypatch.setattr("variegate.text.pdf._MOST_CHARACTERS", 15)
     with pytest.raises(ValueError, match="more than 15 characters: divide it"):
         read(tmp_path, "a.pdf", pdf([ONE], n_pages=2))
 
 
 def test_damaged_bytes_give_text_or_a_message(tmp_path):
-    pytest.importorskip("pypdfium2")
+    pytest.importorskip("pypdfium2", reason="needs 'variegate[pdf]'")
     data = two_columns(False)
     texts, problems = [], []
     for place in range(0, len(data), 97):

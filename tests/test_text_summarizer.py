@@ -161,7 +161,7 @@ def test_files_that_are_no_summarizer(model, tmp_path):
         with pytest.raises(ModelFileError, match=message):
             Summarizer.load(path)
 
-    known = "keyframe-picker, .*summarizer"  # and what else is installed
+    known = "evidence-selector, keyframe-picker, .*summarizer"  # and those installed
     refuse({"type": "oracle"}, f"unknown type of model 'oracle'; known are {known}")
     refuse({"models": []}, 'the section "models" is missing')
     refuse({"settings": {"mood": 1}}, "unknown settings: mood")

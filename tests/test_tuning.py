@@ -311,11 +311,11 @@ def test_standard_errors_count_units():
     table = rng.random((40, 5))
     trial = Trial([], [table[:15], table[15:]])
     expected = table.std(axis=0, ddof=1) / np.sqrt(40)
-    assert trial.errors(np.arange(40)) == pytest.approx(expected)
+    assert trial.standard_errors(np.arange(40)) == pytest.approx(expected)
     # Saying everything twice adds nothing if both are known to be one.
     twice = Trial([], [table, table])
-    assert twice.errors(np.tile(np.arange(40), 2)) == pytest.approx(expected)
-    assert np.isnan(trial.errors(np.zeros(40))).all()
+    assert twice.standard_errors(np.tile(np.arange(40), 2)) == pytest.approx(expected)
+    assert np.isnan(trial.standard_errors(np.zeros(40))).all()
 
 
 def test_walks_go_outwards_from_one():

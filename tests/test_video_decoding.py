@@ -120,7 +120,7 @@ def an_ensemble(log_scale=1.0):
 
 def choose(limit=10, log_scale=1.0):
     picker = KeyframePicker(n_samples=N_SAMPLES)
-    decode = picker._decoder(ALIKE, same=np.eye(10, dtype=bool))
+    decode = picker._make_decoder(ALIKE, same=np.eye(10, dtype=bool))
     constraint = Constraint(None, limit, np.ones(10))
     return decode(an_ensemble(log_scale), constraint, np.random.default_rng(0))
 

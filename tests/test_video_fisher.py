@@ -466,7 +466,7 @@ def test_sample_is_of_different_rows_from_all_images():
     counts = np.zeros(101, dtype=int)
     rng = np.random.default_rng(0)
     for _ in range(2000):
-        sample = fisher._sample(images, 25, rng)
+        sample = fisher._sample_descriptors(images, 25, rng)
         assert sample.shape == (25, 128)
         counts += np.bincount(np.unique(sample[:, 0]), minlength=101)
     assert counts.sum() == 2000 * 25  # never one twice
@@ -474,7 +474,7 @@ def test_sample_is_of_different_rows_from_all_images():
     # is passed by one of 100 with a chance of about 0.00006.
     assert np.abs(counts[1:] - 500).max() < 5 * 19.4
     np.testing.assert_array_equal(
-        fisher._sample(images, 100, rng)[:, 0], values
+        fisher._sample_descriptors(images, 100, rng)[:, 0], values
     )  # no draw where all fit
 
 

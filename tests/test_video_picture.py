@@ -5,7 +5,7 @@ from variegate.video.picture import (
     PICTURE_STATISTICS,
     describe,
     picture_statistics,
-    shrunk,
+    shrink_picture,
 )
 
 
@@ -80,7 +80,7 @@ def test_descriptions_refuse_what_is_no_picture():
 
 
 def test_shrinking_keeps_the_aspect_and_never_enlarges():
-    assert shrunk(flat(0, 480, 640), 320).shape == (240, 320, 3)
-    assert shrunk(flat(0, 100, 10), 50).shape == (50, 5, 3)
+    assert shrink_picture(flat(0, 480, 640), 320).shape == (240, 320, 3)
+    assert shrink_picture(flat(0, 100, 10), 50).shape == (50, 5, 3)
     image = flat(0, 20, 30)
-    assert shrunk(image, 30) is image
+    assert shrink_picture(image, 30) is image

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from variegate._install import install_command
-from variegate.video.picture import shrunk
+from variegate.video.picture import shrink_picture
 from variegate.video.reading import Frame, read_frames
 from variegate.video.screening import (
     BEST,
@@ -138,7 +138,7 @@ def test_sharpness_does_not_depend_on_contrast():
     [(90, 160, (90, 160)), (1080, 1920, (144, 256)), (1000, 2, (256, 1))],
 )
 def test_shrinking(height, width, expected):
-    assert shrunk(plain(9, height, width), 256).shape[:2] == expected
+    assert shrink_picture(plain(9, height, width), 256).shape[:2] == expected
 
 
 def test_same_reason_at_every_resolution():

@@ -45,7 +45,7 @@ import numpy as np
 from scipy import sparse
 
 from variegate._typing import BoolArray, FloatArray, IntArray
-from variegate.linalg.cosine import rounded
+from variegate.linalg.cosine import round_off
 from variegate.text.budget import Budget
 from variegate.text.cluster_view import ClusterView, lexrank
 
@@ -146,9 +146,9 @@ def choose_within(
             break
         gains = objective.gains(items)
         if alone is None:
-            best = int(np.argmax(rounded(gains)))
+            best = int(np.argmax(round_off(gains)))
             alone = float(gains[best]), int(items[best])
-        item = int(items[np.argmax(rounded(gains / costs[items] ** exponent))])
+        item = int(items[np.argmax(round_off(gains / costs[items] ** exponent))])
         objective.add(item)
         chosen.append(item)
         free[item] = False
@@ -180,18 +180,18 @@ def _fill(
 
 def _similarity(view: ClusterView) -> FloatArray:
     vectors = view.vectors
-    return rounded((vectors @ vectors.T).toarray())
+    return round_off((vectors @ vectors.T).toarray())
 
 
 def _to_centroid(view: ClusterView) -> FloatArray:
     vectors = view.vectors
     total = np.asarray(vectors.sum(axis=0)).ravel()
     length = float(np.linalg.norm(total))
-    return rounded(vectors @ total / (length if length > 0.0 else 1.0))
+    return round_off(vectors @ total / (length if length > 0.0 else 1.0))
 
 
 def _by(score: FloatArray) -> IntArray:
-    return np.argsort(-rounded(score), kind="stable")
+    return np.argsort(-round_off(score), kind="stable")
 
 
 def _clusters(
@@ -233,7 +233,7 @@ def _mmr(view: ClusterView, budget: Budget, rng: np.random.Generator) -> IntArra
     nearest = np.zeros(len(view))
     free: BoolArray = np.ones(len(view), dtype=bool)
     while (fits := free & (costs <= left)).any():
-        score = rounded((1.0 - _TRADE_OFF) * relevance - _TRADE_OFF * nearest)
+        score = round_off((1.0 - _TRADE_OFF) * relevance - _TRADE_OFF * nearest)
         item = int(np.argmax(np.where(fits, score, -np.inf)))
         free[item] = False
         left -= float(costs[item])
@@ -259,7 +259,7 @@ def _k_means(view: ClusterView, budget: Budget, rng: np.random.Generator) -> Int
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)
         rows = vectors[members].toarray()
-        distance = rounded(((rows - rows.mean(axis=0)) ** 2).sum(axis=1))
+        distance = round_off(((rows - rows.mean(axis=0)) ** 2).sum(axis=1))
         nearest.append((-len(members), int(members[np.argmin(distance)])))
     return _fill([item for _, item in sorted(nearest)], view, budget)
 

@@ -27,11 +27,11 @@ from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel
 from variegate.selection import Ensemble, Selection
 from variegate.video import KeyframePicker
-from variegate.video.candidates import TrainingVideo, VideoView, standardized
+from variegate.video.candidates import TrainingVideo, VideoView, standardize_columns
 from variegate.video.choosing import Amount, Choice, MatchingAgreement
 from variegate.video.evaluation import n_matches
 from variegate.video.fisher import FisherEncoder
-from variegate.video.picture import PICTURE_STATISTICS, described_size
+from variegate.video.picture import PICTURE_STATISTICS, shrink_to_describe
 
 __all__ = ["FEATURE_SETS", "PaperPicker", "PaperView", "saliency_of"]
 
@@ -68,7 +68,7 @@ def saliency_of(image: AnyArray) -> FloatArray:
 
     Those of the image signature, then of the contrast of colours.
     """
-    small = described_size(image)
+    small = shrink_to_describe(image)
     maps = image_signature(small), contrast_saliency(small)
     return np.array([v for m in maps for v in saliency_statistics(m).values()])
 
@@ -82,7 +82,9 @@ class PaperView(VideoView):
     def features(self, name: str) -> FloatArray:
         """Return the features of a set, each with mean 0 and deviation 1."""
         columns = self._columns
-        return standardized(np.column_stack([columns[n] for n in FEATURE_SETS[name]]))
+        return standardize_columns(
+            np.column_stack([columns[n] for n in FEATURE_SETS[name]])
+        )
 
     @cached_property
     def _columns(self) -> dict[str, FloatArray]:
@@ -171,8 +173,8 @@ class PaperPicker(KeyframePicker):
             ]
         return super().fit_prepared(training, encoder, progress)
 
-    def _kernel(self) -> Kernel:
-        return super()._kernel() if self.kernel is None else self.kernel
+    def _make_kernel(self) -> Kernel:
+        return super()._make_kernel() if self.kernel is None else self.kernel
 
     def choose(
         self,
@@ -192,7 +194,7 @@ class PaperPicker(KeyframePicker):
         elif self.best_sample == "matched":
             agreement = PairwiseMatching(view.alike, self.beta, view.alike)
             decode = MBR(self.n_samples, _N_CANDIDATES, agreement)
-        rng = self._generator(random_state)
+        rng = self._make_generator(random_state)
         everything = Constraint(None, None, np.ones(len(view)))
         return Choice(ensemble, decode(ensemble, everything, rng), {})
 

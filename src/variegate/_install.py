@@ -6,7 +6,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def explain_missing(problem: str, extra: str) -> Iterator[None]:
-    """Raise an ImportError in the block as ``problem`` and the command for an extra."""
+    """Raise an ImportError in the block with ``problem`` and a pip command instead.
+
+    ``extra`` is the extra of this package that has what is missing.
+    """
     try:
         yield
     except ImportError as error:

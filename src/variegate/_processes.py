@@ -86,7 +86,7 @@ class ChildProcess:
         return pickle.load(self._stdout)
 
     def end(self) -> None:
-        """Kill the process."""
+        """Kill the process, and wait a second at most until it is gone."""
         self._process.kill()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_GRACE)
@@ -110,7 +110,7 @@ def connect_to_parent() -> tuple[queue.Queue[Any], Callable[[Any], None]]:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     messages: queue.Queue[Any] = queue.Queue()
 
-    def read() -> None:
+    def read_messages() -> None:
         """Put messages in the queue until the pipe closes; then exit the process."""
         try:
             while True:
@@ -127,7 +127,7 @@ def connect_to_parent() -> tuple[queue.Queue[Any], Callable[[Any], None]]:
             pickle.dump(message, out)
             out.flush()
 
-    threading.Thread(target=read, daemon=True).start()
+    threading.Thread(target=read_messages, daemon=True).start()
     return messages, send
 
 
@@ -147,7 +147,7 @@ class ProcessCall:
         self._process = ChildProcess(__name__, _NICENESS)
 
     def result(self) -> Any:
-        """Call the function; return its value, or raise ProcessCallError."""
+        """Call the function and wait; return its value, or raise ProcessCallError."""
         try:
             self._process.send(self._function)
             result, problem = self._process.receive()
@@ -166,7 +166,7 @@ class ProcessCall:
 
 
 def main() -> None:
-    """Call the function that the parent sends; send back its value, None or error."""
+    """Call the function that the parent sends; send (value, None) or (None, error)."""
     messages, send = connect_to_parent()
     function = messages.get()
     answer: tuple[Any, str | None]
@@ -179,19 +179,21 @@ def main() -> None:
 
 
 def exit_when_parent_dies(parent: int) -> None:
-    """Exit this process, from a thread, soon after the process ``parent`` died."""
+    """Exit this process, from a thread, soon after the process ``parent`` (id) died."""
     # A thread polls, because signals at a parent's death exist on Linux only, and are
     # sent at the end of the parent's thread.  Windows never names another parent.
     threading.Thread(target=_exit_without_parent, args=(parent,), daemon=True).start()
 
 
 def _exit_without_parent(parent: int) -> None:
+    """Wait until the parent process is another one than ``parent``; then exit."""
     while os.getppid() == parent:
         time.sleep(_PERIOD)
     os._exit(1)  # at once, in the middle of whatever the other threads do
 
 
 def _exit_loky_worker_with_parent() -> None:
+    """Exit soon after the parent dies, if this process is a worker of loky."""
     parent = multiprocessing.parent_process()
     # A worker of loky has no sentinel.
     if parent is not None and parent.sentinel is None and parent.pid is not None:

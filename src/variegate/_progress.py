@@ -25,7 +25,10 @@ def ignore(*step: object) -> None:
 
 
 def offset_progress(progress: Progress | None, before: int, total: int) -> Progress:
-    """Return a callback for part of the work: ``before + done`` of ``total`` steps."""
+    """Return a callback for a part of the work, after ``before`` of ``total`` steps.
+
+    It calls ``progress``, unless None, with the stage, ``before + done`` and ``total``.
+    """
     if progress is None:
         return ignore
     return lambda stage, done, _: progress(stage, before + done, total)
@@ -45,7 +48,10 @@ class ProgressPrinter:
         self._start = self._last = time.monotonic()
 
     def __call__(self, text: str, *, always: bool = False) -> None:
-        """Print a line with the seconds so far, unless ``_PAUSE`` is not over."""
+        """Print a line with the seconds so far; drop it within a second of the last.
+
+        A line that is to be printed ``always`` is not dropped.
+        """
         now = time.monotonic()
         if not always and now - self._last < _PAUSE:
             return

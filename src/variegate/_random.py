@@ -24,7 +24,7 @@ def as_generator(random_state: RandomState) -> np.random.Generator:
 
 
 def check_random_state(random_state: Any) -> None:
-    """Refuse a value that :func:`as_generator` cannot take."""
+    """Raise ValueError for a value that :func:`as_generator` cannot take."""
     known = np.random.Generator | np.random.RandomState | Integral | None
     is_negative = isinstance(random_state, Integral) and random_state < 0
     if not isinstance(random_state, known) or is_negative:
@@ -35,7 +35,7 @@ def check_random_state(random_state: Any) -> None:
 
 
 def splitmix_uniforms(seeds: IntArray, steps: IntArray) -> FloatArray:
-    """Return numbers from [0, 1): number ``steps`` of the SplitMix64 stream of a seed.
+    """Return numbers from [0, 1): at ``steps`` of the SplitMix64 stream of each seed.
 
     The same streams as :func:`variegate.linalg.compiled.elementary.next_uniform`.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 
 def check_number(name: str, value: Any, *, positive: bool = False) -> None:
-    """Refuse anything but a finite number of at least zero, above it if positive."""
+    """Raise ValueError unless ``value`` is finite and ≥ 0, or > 0 if ``positive``."""
     is_number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
     if (
         not is_number
@@ -23,13 +23,13 @@ def check_number(name: str, value: Any, *, positive: bool = False) -> None:
 
 
 def check_flag(name: str, value: Any) -> None:
-    """Refuse anything but True and False."""
+    """Raise ValueError for anything but True and False."""
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False, got {value!r}")
 
 
 def check_count(name: str, value: Any, least: int = 1) -> None:
-    """Refuse anything but a whole number of at least ``least``."""
+    """Raise ValueError for anything but a whole number of at least ``least``."""
     is_count = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
     if not is_count or value < least:
         raise ValueError(
@@ -38,12 +38,12 @@ def check_count(name: str, value: Any, least: int = 1) -> None:
 
 
 def check_real(name: str, values: Any) -> None:
-    """Refuse complex numbers, whose imaginary parts would be lost."""
+    """Raise ValueError for complex numbers, whose imaginary parts would be lost."""
     if np.iscomplexobj(values):
         raise ValueError(f"{name} must hold real numbers, got complex ones")
 
 
 def check_choice(name: str, value: Any, known: Iterable[str]) -> None:
-    """Refuse a value that is not among the ``known`` ones."""
+    """Raise ValueError for a value that is not among the ``known`` ones."""
     if value not in list(known):
         raise ValueError(f"unknown {name} {value!r}; there are {', '.join(known)}")

@@ -68,6 +68,10 @@ def make_synthetic(
         Drawn from ``N(0, I)`` if not given.
     random_state : None, int or numpy.random.Generator
 
+    Returns
+    -------
+    SyntheticData
+
     Examples
     --------
     >>> import variegate as vg
@@ -85,7 +89,7 @@ def make_synthetic(
     data = SyntheticData([], [], [], _check_theta(theta, n_features, rng))
     for _ in range(n_sets):
         X = rng.standard_normal((n_items, n_features))
-        clean = _most_probable(X, data.theta)
+        clean = _most_probable_subset(X, data.theta)
         data.ground_sets.append(GroundSet(quality=X))
         data.subsets.append(np.flatnonzero(clean ^ (rng.random(n_items) < noise)))
         data.clean_subsets.append(np.flatnonzero(clean))
@@ -93,7 +97,7 @@ def make_synthetic(
 
 
 def _check_theta(theta: Any, n_features: int, rng: np.random.Generator) -> FloatArray:
-    """Return ``theta`` (n_features,) checked, or drawn from ``N(0, I)`` if None."""
+    """Return ``theta`` (n_features,), drawn from ``N(0, I)`` if None; or ValueError."""
     if theta is None:
         return rng.standard_normal(n_features)
     array = np.asarray(theta, dtype=np.float64)
@@ -104,8 +108,8 @@ def _check_theta(theta: Any, n_features: int, rng: np.random.Generator) -> Float
     return array
 
 
-def _most_probable(X: FloatArray, theta: FloatArray) -> BoolArray:
-    """Return the most probable of all subsets of ``X`` (N, d) as a mask."""
+def _most_probable_subset(X: FloatArray, theta: FloatArray) -> BoolArray:
+    """Return the most probable subset of items ``X`` (N, d) as a mask (N,)."""
     scaled = np.exp(X @ theta)[:, None] * X
     best = int(np.argmax(log_principal_minors(*split_scale(scaled @ scaled.T))))
     return (best >> np.arange(len(X)) & 1).astype(bool)

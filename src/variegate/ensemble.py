@@ -101,11 +101,13 @@ class LEnsemble:
 
     @classmethod
     def _from_representation(cls, representation: Representation) -> LEnsemble:
+        """Return an ensemble with a representation, which is not checked."""
         ensemble = cls.__new__(cls)
         ensemble._set_representation(representation)
         return ensemble
 
     def _set_representation(self, representation: Representation) -> None:
+        """Set ``representation``, and ``items`` as 0, 1, ..."""
         self.representation = representation
         self.items = np.arange(len(representation))
 
@@ -156,7 +158,7 @@ class LEnsemble:
 
     @property
     def L(self) -> FloatArray:
-        """The kernel; inf for entries that overflow, an error if ``N`` is too large."""
+        """The kernel (N, N), inf where it overflows; an error if that is too large."""
         S = self.S
         exponent = self.log_scale[:, None] + self.log_scale
         with np.errstate(over="ignore"):
@@ -170,16 +172,16 @@ class LEnsemble:
         return self.representation.log_normalizer()
 
     def log_prob(self, subset: SubsetLike) -> float:
-        """Return ``log P(subset)``, minus infinity if it is impossible."""
+        """Return ``log P(subset)``, -inf for probability zero."""
         members = as_members(subset, len(self))
         return self.representation.log_det(members) - self.log_normalizer
 
     def marginal_kernel(self) -> FloatArray:
-        """Return ``K = L (L + I)⁻¹``: ``P(y ⊆ Y) = det K_y`` (paper eq. 2-3)."""
+        """Return ``K = L (L + I)⁻¹`` (N, N): ``P(y ⊆ Y) = det K_y`` (paper eq. 2-3)."""
         return self.representation.marginal_kernel()
 
     def marginals(self) -> FloatArray:
-        """Return the probability of each item to be chosen, the diagonal of ``K``."""
+        """Return the probability (N,) that each item is chosen: the ``K_ii``."""
         return self.representation.marginals()
 
     def expected_size(self) -> float:
@@ -298,7 +300,10 @@ class LEnsemble:
 def _choose_representation(
     dense: Dense, matrix: FloatArray, name: str
 ) -> Representation:
-    """Return a dense or graded representation; refuse a negative eigenvalue."""
+    """Return ``dense`` or, if ill-conditioned, a kernel by rows, to keep more digits.
+
+    ValueError, naming ``name``, if ``matrix`` (N, N) has a negative eigenvalue.
+    """
     if not dense.conditioning[0] > 0.0:  # else it has a Cholesky factor
         check_semidefinite(matrix, name)
     return dense.choose_representation()

@@ -157,7 +157,7 @@ class GroundSet:
         return int(self.quality.shape[1])
 
     def features(self, block: str | None = None) -> Any:
-        """Return the similarity features of ``block``, or of the only block."""
+        """Return features (N, p), dense or CSR, of a block; None is the only one."""
         if block is None:
             if len(self.blocks) == 1:
                 return next(iter(self.blocks.values()))
@@ -177,11 +177,12 @@ class GroundSet:
 
 
 def _quote_names(blocks: Mapping[str, Any]) -> str:
+    """Return the names of blocks, quoted and joined by commas, for a message."""
     return ", ".join(repr(name) for name in blocks)
 
 
 def _similarity_blocks(similarity: Any, quality: FloatArray) -> dict[str, Any]:
-    """Return checked features by block name; ``quality`` if None are given."""
+    """Return checked similarity features by block, ``{"": quality}`` for None."""
     if similarity is None:
         return {"": quality}
     if not isinstance(similarity, Mapping):
@@ -256,7 +257,7 @@ def check_costs(values: Any, n_items: int) -> FloatArray:
 
 
 def check_error_costs(costs: Any, n_items: int, name: str) -> FloatArray:
-    """Return costs of errors, at least 0, as an array of length ``n_items``."""
+    """Return costs of errors called ``name``, at least 0, as an array (n_items,)."""
     check_real(name, costs)
     array = np.asarray(costs, dtype=np.float64)
     if array.shape != (n_items,):
@@ -347,7 +348,7 @@ def check_ground_sets(ground_sets: Any) -> list[GroundSet]:
 
 
 def check_same_features(ground_set: GroundSet, first: GroundSet) -> None:
-    """Refuse a ground set with other features (number or blocks) than the first."""
+    """Raise ValueError unless numbers and blocks of features are those of ``first``."""
     if ground_set.n_features != first.n_features:
         raise ValueError(
             f"it has {ground_set.n_features} quality features but the first has "
@@ -363,7 +364,10 @@ def check_same_features(ground_set: GroundSet, first: GroundSet) -> None:
 def check_subsets(
     subsets: Any, ground_sets: Sequence[GroundSet], name: str = "subsets"
 ) -> list[IntArray]:
-    """Return the subset of each ground set as sorted item numbers, checked."""
+    """Return the subset of each ground set as sorted item numbers, checked.
+
+    ``subsets`` are item numbers or masks, one for each; ValueErrors call them ``name``.
+    """
     if not hasattr(subsets, "__len__"):
         raise ValueError(f"expected a list of {name}, got {subsets!r}")
     if len(subsets) and np.ndim(next(iter(subsets))) == 0:

@@ -37,6 +37,7 @@ _DENSE_ENTRIES = 250_000
 
 
 def _as_item_set(subset: SubsetLike) -> set[int]:
+    """Return item numbers or a boolean mask as a set of item numbers."""
     array = np.asarray(subset)
     if array.dtype == bool:
         array = np.flatnonzero(array)
@@ -79,13 +80,14 @@ def weighted_hamming(
 
 
 def mean_f_score(first: BoolArray, second: BoolArray, counts: IntArray) -> FloatArray:
-    r"""Return the mean F-score of each row of ``first`` (A, N) with ``second`` (B, N).
+    r"""Return the mean F-score (A,) of each row of ``first`` with those of ``second``.
 
     .. math:: \sum_b c_b \frac{2 |a \cap b|}{|a| + |b|}
         = \sum_s \frac{2}{|a| + s} \sum_{i \in a} \sum_{b \ni i, |b| = s} c_b
 
-    with ``counts`` (B,) of the rows of ``second``, which count by item and size: no
-    pairs are formed.
+    divided by the sum of the ``counts`` ``c`` (B,), which are weights of the rows ``b``
+    of ``second`` (B, N); ``a`` is a row of ``first`` (A, N).  Rows of ``second`` are
+    summed by size first, so that no pairs are formed.
     """
     sizes, place = np.unique(second.sum(axis=1), return_inverse=True)
     own = first.sum(axis=1)
@@ -108,6 +110,7 @@ def mean_f_score(first: BoolArray, second: BoolArray, counts: IntArray) -> Float
 
 
 def _sparse_rows(subsets: BoolArray) -> Any:
+    """Return a boolean array (n, N) as a CSR array of zeros and ones."""
     from scipy import sparse
 
     rows, items = np.nonzero(subsets)
@@ -117,7 +120,7 @@ def _sparse_rows(subsets: BoolArray) -> Any:
 def mean_scores(
     chosen: Sequence[SubsetLike], wanted: Sequence[SubsetLike]
 ) -> dict[str, float]:
-    """Return the mean precision, recall and F-score over pairs of subsets."""
+    """Return means over pairs of subsets, as ``precision``, ``recall`` and ``f``."""
     if len(chosen) != len(wanted):
         raise ValueError(f"{len(chosen)} chosen subsets but {len(wanted)} wanted ones")
     if len(chosen) == 0:
@@ -160,7 +163,7 @@ def subtopic_recall(chosen: Any, subtopics: Any, k: int | None = None) -> float:
     .. [1] C. Zhai, W. W. Cohen and J. Lafferty, "Beyond independent relevance", SIGIR
        2003.
     """
-    ranked, J, _ = _ranking(chosen, subtopics, k)
+    ranked, J, _ = _check_ranking(chosen, subtopics, k)
     if not J.shape[1]:
         return float(not len(ranked))
     return float(J[ranked].any(axis=0).mean())
@@ -200,7 +203,7 @@ def alpha_ndcg(
     """
     if not 0.0 <= alpha <= 1.0:
         raise ValueError(f"alpha must be between 0 and 1, got {alpha!r}")
-    ranked, J, depth = _ranking(chosen, subtopics, k)
+    ranked, J, depth = _check_ranking(chosen, subtopics, k)
     if not (J.shape[1] and depth):
         return float(not (J.shape[1] or len(ranked)))
     worth: FloatArray = np.ones(J.shape[1])
@@ -248,10 +251,10 @@ def intent_aware_precision(
     .. [3] R. Agrawal et al., "Diversifying search results", WSDM 2009.
     """
     if weights is None:
-        ranked, J, depth = _ranking(chosen, subtopics, k)
+        ranked, J, depth = _check_ranking(chosen, subtopics, k)
         p = np.ones(J.shape[1])
     else:
-        ranked, J, depth = _ranking(chosen, subtopics, k, keep_empty=True)
+        ranked, J, depth = _check_ranking(chosen, subtopics, k, keep_empty=True)
         p = np.asarray(weights, dtype=np.float64)
         if np.ndim(subtopics) != 2 or p.shape != (J.shape[1],):
             raise ValueError(
@@ -293,10 +296,15 @@ def subtopic_matrix(labels: Sequence[Any]) -> BoolArray:
     return J
 
 
-def _ranking(
+def _check_ranking(
     chosen: Any, subtopics: Any, k: int | None, *, keep_empty: bool = False
 ) -> tuple[IntArray, BoolArray, int]:
-    """Check a ranking; return ``k`` items, the mask (N, T) of subtopics, and ``k``."""
+    """Check a ranking; return at most ``k`` items, their subtopics, and the depth.
+
+    Subtopics are a mask (N, T) of all items; without ``keep_empty``, columns of no item
+    are left out.  The depth is ``k``, or the number of chosen items.  ValueError for
+    subtopics, ``k`` or items that are invalid, or an item twice.
+    """
     if isinstance(subtopics, np.ndarray) and subtopics.ndim == 2:
         if not np.isin(subtopics, (0, 1)).all():
             raise ValueError("a matrix of subtopics must be boolean, or of 0 and 1")

@@ -100,12 +100,12 @@ class Selection:
         return self.gap == 0.0
 
     def renumber(self, places: IntArray) -> Selection:
-        """Return the selection with item ``i`` called ``places[i]`` (increasing)."""
+        """Return a copy with item ``i`` named ``places[i]``; ``places`` must ascend."""
         chosen = places[self.indices]
         return Selection(chosen, self.log_prob, self.stop_reason, self.upper_bound)
 
     def ending(self) -> dict[str, str | float | bool | None]:
-        """Return ``stop_reason``, ``gap`` (None if unknown) and ``is_optimal``."""
+        """Return ``stop_reason``, ``gap`` (or None) and ``is_optimal`` as a dict."""
         gap = self.gap
         return {
             "stop_reason": self.stop_reason,
@@ -145,7 +145,7 @@ class Ensemble(Protocol):
 
     @property
     def representation(self) -> Representation:
-        """How the kernel is held."""
+        """The kernel ``L`` as a matrix, a factor or rows."""
 
     def __len__(self) -> int: ...
 
@@ -167,4 +167,4 @@ class Ensemble(Protocol):
         """Draw ``n`` subsets of ``k`` items, as a boolean array (n, N)."""
 
     def decode(self, method: Any = "greedy", k: int | None = None) -> Selection:
-        """Choose one subset."""
+        """Choose one subset, of ``k`` items if given, by a decoder or its name."""

@@ -70,7 +70,7 @@ def as_members(subset: SubsetLike | AnyArray, n_items: int) -> IntArray:
 
 
 def _mixes_flags_and_numbers(subset: Sequence[Any] | AnyArray) -> bool:
-    """Return whether some entries, but not all, are booleans."""
+    """Tell whether some entries, but not all, are booleans."""
     flags = sum(isinstance(entry, bool | np.bool_) for entry in subset)
     return 0 < flags < len(subset)
 

@@ -64,15 +64,18 @@ def test_a_task_of_another_variegate_is_refused():
 
 
 def test_neighbours_have_one_owner_and_owners_even_shares():
-    owners = Affinity().owners(list(range(10)), {"b": 1, "a": 1})
+    owners = Affinity().assign_owners(list(range(10)), {"b": 1, "a": 1})
     assert owners == ["a"] * 5 + ["b"] * 5
-    assert Affinity().owners(list(range(9)), {"a": 2, "b": 1}) == ["a"] * 6 + ["b"] * 3
+    assert (
+        Affinity().assign_owners(list(range(9)), {"a": 2, "b": 1})
+        == ["a"] * 6 + ["b"] * 3
+    )
 
 
 def test_only_the_items_of_a_lost_worker_move():
     affinity = Affinity()
-    before = affinity.owners(list(range(12)), {"a": 1, "b": 1, "c": 1})
-    after = affinity.owners(list(range(12)), {"a": 1, "c": 1})
+    before = affinity.assign_owners(list(range(12)), {"a": 1, "b": 1, "c": 1})
+    after = affinity.assign_owners(list(range(12)), {"a": 1, "c": 1})
     kept = [(old, new) for old, new in zip(before, after, strict=True) if old != "b"]
     assert all(old == new for old, new in kept)
     assert sorted(after) == ["a"] * 6 + ["c"] * 6
@@ -80,24 +83,24 @@ def test_only_the_items_of_a_lost_worker_move():
 
 def test_a_worker_that_joins_gets_its_share():
     affinity = Affinity()
-    before = affinity.owners(list(range(12)), {"a": 1, "b": 1})
-    after = affinity.owners(list(range(12)), {"a": 1, "b": 1, "c": 1})
+    before = affinity.assign_owners(list(range(12)), {"a": 1, "b": 1})
+    after = affinity.assign_owners(list(range(12)), {"a": 1, "b": 1, "c": 1})
     assert sorted(after) == ["a"] * 4 + ["b"] * 4 + ["c"] * 4
     assert sum(old != new for old, new in zip(before, after, strict=True)) == 4
 
 
 def test_a_batch_of_the_items_moves_none():
     affinity, workers = Affinity(), {"a": 1, "b": 1}
-    owners = dict(enumerate(affinity.owners(list(range(12)), workers)))
+    owners = dict(enumerate(affinity.assign_owners(list(range(12)), workers)))
     batch = [0, 1, 2, 3, 11]
-    assert affinity.owners(batch, workers) == [owners[item] for item in batch]
-    assert dict(enumerate(affinity.owners(list(range(12)), workers))) == owners
+    assert affinity.assign_owners(batch, workers) == [owners[item] for item in batch]
+    assert dict(enumerate(affinity.assign_owners(list(range(12)), workers))) == owners
 
 
 def test_items_that_cannot_be_hashed_have_owners():
     affinity, workers = Affinity(), {"a": 1, "b": 1}
-    assert affinity.owners([[1], {2: 3}], workers) == ["a", "b"]
-    assert affinity.owners([{2: 3}, [1]], workers) == ["b", "a"]
+    assert affinity.assign_owners([[1], {2: 3}], workers) == ["a", "b"]
+    assert affinity.assign_owners([{2: 3}, [1]], workers) == ["b", "a"]
 
 
 # Versions -----------------------------------------------------------------------------

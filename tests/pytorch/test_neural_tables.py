@@ -113,6 +113,7 @@ def test_progress_and_callback(device):
     ("settings", "message"),
     [
         ({"kernel": "kinds"}, "kernel='kinds' is for a LargeMarginDPP"),
+        ({"quality_model": "boosting"}, "quality_model=.boosting. is for a LargeMa"),
         (
             {"l2": 0.1},
             "l2 is a setting of LargeMarginDPP, which NeuralDPP does not have",

@@ -43,7 +43,7 @@ def batch(device, dtype, n_sets, n_items, seed, spread=1.0):
 
 def compare(X, u, targets, *, lam=1.0, hinge=False, gradient=True, jitter=0.0):
     settings = LossSettings(lam, hinge, jitter)
-    ours = fused.loss_terms(X, u, targets, settings, gradient=gradient)
+    ours = fused.fused_loss_terms(X, u, targets, settings, gradient=gradient)
     theirs = plain_loss_terms(X, u, targets, settings, gradient=gradient)
     assert torch.equal(ours.failed, theirs.failed)
     for mine, other in zip(ours, theirs, strict=True):

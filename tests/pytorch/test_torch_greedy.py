@@ -195,13 +195,13 @@ def test_no_number_is_looked_at_in_the_rounds(with_budget):
         DenseResiduals(F @ F.mT, u, mask, 10),
         FactoredResiduals(F, u, mask, 10),
     ):
-        budget = torch.ones(3, device="meta")
-        room = (
-            RemainingBudget(torch.ones_like(u), budget, mask, 10)
+        limits = torch.ones(3, device="meta")
+        budget = (
+            RemainingBudget(torch.ones_like(u), limits, mask, 10)
             if with_budget
             else None
         )
-        assert choose_items(residuals, 10, room=room)[0].shape == (3, 10)
+        assert choose_items(residuals, 10, budget=budget)[0].shape == (3, 10)
 
 
 def test_half_precision_around_it_changes_nothing(device):

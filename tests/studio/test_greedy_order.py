@@ -35,7 +35,7 @@ def test_a_cut_is_what_is_decoded_at_that_omega(seed, n_items, rank, at_most, lo
     for log_omega in logs:  # up and down, as a slider goes
         ensemble = vg.LEnsemble.from_quality(S, u + 0.5 * log_omega)
         direct = ensemble.decode("greedy", **limits)
-        found = order.chosen(float(np.exp(log_omega)))
+        found = order.choose(float(np.exp(log_omega)))
         assert found.tolist() == direct.indices.tolist()
 
 
@@ -45,16 +45,16 @@ def test_from_a_factor():
     order = GreedyOrder(vg.LEnsemble.from_factor(B))
     for omega in (0.01, 0.1, 1.0, 10.0, 1000.0):
         direct = vg.LEnsemble.from_factor(B * np.sqrt(omega)).decode("greedy")
-        assert order.chosen(omega).tolist() == direct.indices.tolist()
+        assert order.choose(omega).tolist() == direct.indices.tolist()
 
 
 def test_copies_are_taken_once_and_then_it_is_over():
     order = GreedyOrder(vg.LEnsemble.from_quality(np.ones((4, 4)), np.zeros(4)))
-    assert order.chosen(1e9).tolist() == [0]
-    assert order.chosen(1e12).tolist() == [0]
+    assert order.choose(1e9).tolist() == [0]
+    assert order.choose(1e12).tolist() == [0]
 
 
 @pytest.mark.parametrize(("omega", "count"), [(0.5, 0), (1.0, 0), (1.001, 3)])
 def test_a_gain_of_nothing_is_none(omega, count):
     order = GreedyOrder(vg.LEnsemble.from_quality(np.eye(3), np.zeros(3)))
-    assert len(order.chosen(omega)) == count
+    assert len(order.choose(omega)) == count

@@ -2,7 +2,7 @@
 
 import queue
 
-from variegate.studio.teacher import Task, _Loop
+from variegate.studio.teacher import Task, _MessageLoop
 
 
 class FakeLearner:
@@ -18,7 +18,7 @@ class FakeLearner:
 
 def test_newer_picks_interrupt_learning_twice_in_a_row_at_most():
     messages, sent, learner = queue.Queue(), [], FakeLearner()
-    loop = _Loop(messages, sent.append)
+    loop = _MessageLoop(messages, sent.append)
     messages.put(Task(9, {}))  # newer picks wait all the time
     ended = []
     for serial in range(6):
@@ -29,7 +29,7 @@ def test_newer_picks_interrupt_learning_twice_in_a_row_at_most():
 
 
 def test_learning_that_is_not_interrupted_comes_to_its_end():
-    loop = _Loop(queue.Queue(), [].append)
+    loop = _MessageLoop(queue.Queue(), [].append)
     learner = FakeLearner()
     for serial in range(3):
         loop.answer(Task(serial, {}), learner)

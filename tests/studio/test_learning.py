@@ -23,9 +23,9 @@ from variegate.studio.kernel_candidates import (
     candidates_for,
     compare,
     fit_model,
-    initialized,
+    initialize_kernel,
     is_compared,
-    over_omega,
+    odds_family,
 )
 from variegate.studio.teacher import Teacher
 from variegate.tuning.family import ODDS_OMEGAS
@@ -54,7 +54,7 @@ def mean_f(model, examples):
 
 def test_kinds_are_initialized_on_all_items(made):
     sets = [ground_set for ground_set, _ in made]
-    kernel = initialized(vg.Kinds(4), sets)
+    kernel = initialize_kernel(vg.Kinds(4), sets)
     items = np.concatenate([ground_set.similarity for ground_set in sets])
     few = kernel.fit(sets[:1])
     assert np.allclose(few.center_, items.mean(axis=0))
@@ -68,7 +68,7 @@ def test_kinds_are_initialized_on_all_items(made):
 def test_bandwidths_are_initialized_on_all_items(made):
     sets = [ground_set for ground_set, _ in made]
     expected = vg.MultipleKernel().fit(sets).bandwidths_[None]
-    kernel = initialized(vg.MultipleKernel(), sets)
+    kernel = initialize_kernel(vg.MultipleKernel(), sets)
     assert np.allclose(kernel.fit(sets[:1]).bandwidths_[None], expected)
 
 
@@ -111,7 +111,7 @@ def test_a_group_from_which_nothing_was_picked_is_learned_from(made, candidates)
 
 
 def test_a_family_goes_from_end_to_end(made, candidates):
-    family = over_omega(fit_model(candidates["4 kinds"], made[:4]))
+    family = odds_family(fit_model(candidates["4 kinds"], made[:4]))
     assert family.omegas == ODDS_OMEGAS
     assert [model.omega for model in family.models] == list(ODDS_OMEGAS)
 
@@ -145,7 +145,7 @@ def test_no_group_is_judged_by_what_has_seen_it(made, candidates, monkeypatch):
 
     monkeypatch.setattr(judging, "fit_model", fit)
     monkeypatch.setattr(Judge, "_choose", watch)
-    monkeypatch.setattr(judging, "over_omega", lambda model: _Same(model))
+    monkeypatch.setattr(judging, "odds_family", lambda model: _Same(model))
     judge = Judge(candidates["4 kinds"])
     for n in (1, 2, 3, 5, 9):
         done = {g: made[g] for g in range(n)}
@@ -376,7 +376,7 @@ def test_what_cannot_be_learned_from_is_said_in_words(teacher):
 def test_a_comparison_that_fails_is_said_and_does_not_end_learning(teacher):
     material = MadeMaterial(10)
     teacher.teach({g: material.wanted[g] for g in range(4)})
-    teacher._compare(ProcessCall(partial(int, "no")))
+    teacher._await_comparison(ProcessCall(partial(int, "no")))
     assert teacher.problem.startswith("similarities cannot be compared: ValueError: ")
     assert teacher.wait(120)
     assert teacher.learned.n_groups == 4

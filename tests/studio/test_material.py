@@ -207,11 +207,19 @@ def test_the_fingerprint_is_of_the_data(table, tables, tmp_path):
     assert less.fingerprint != one
 
 
-def test_a_model_proposes_before_the_first_pick(tables, table, tmp_path):
-    selector = TableSelector(**COLUMNS, kernel="linear", omega=1.0).fit(table)
+@pytest.mark.parametrize("quality_model", ["linear", "boosting"])
+def test_a_model_proposes_before_the_first_pick(tables, table, tmp_path, quality_model):
+    settings = COLUMNS | {"quality_model": quality_model}
+    selector = TableSelector(**settings, kernel="linear", omega=1.0).fit(table)
     selector.save(tmp_path / "model.json")
     material = open_material(tables, model=vg.load(tmp_path / "model.json"))
     assert material.prior.omegas == ODDS_OMEGAS
+    assert len(material.values(0, 1)) == len(material.feature_names)
+    # A model of picks has the same features.
+    family, picks = material.prior, {0: [0, 1], 1: [2]}
+    material.model(family, picks, ()).save(tmp_path / "picked.json")
+    again = vg.load(tmp_path / "picked.json")
+    assert again.feature_names_ == selector.feature_names_
     from variegate.studio.proposals import Proposer
 
     first = np.arange(table.num_rows) < len(material.ground_set(0))

@@ -12,7 +12,7 @@ from made import MadeMaterial
 import variegate as vg
 from variegate.studio.choices import untrained_choice, usual_size
 from variegate.studio.group_learner import LearningResult, expected_f
-from variegate.studio.kernel_candidates import candidates_for, fit_model, over_omega
+from variegate.studio.kernel_candidates import candidates_for, fit_model, odds_family
 from variegate.studio.proposals import Proposer, omega_on_path
 from variegate.tuning import PathPoint
 
@@ -26,7 +26,7 @@ def material():
 def family(material):
     candidate = candidates_for(material.kernels, material.sets)["4 kinds"]
     examples = list(zip(material.sets, material.wanted, strict=True))
-    return over_omega(fit_model(candidate, examples[:6]))
+    return odds_family(fit_model(candidate, examples[:6]))
 
 
 @pytest.fixture

@@ -79,7 +79,9 @@ def kept_in(path):
         history.add(event)
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     store.close()
-    picks = {group: history.group(group).on((0, 1)) for group in range(N_GROUPS)}
+    picks = {
+        group: history.group_picks(group).apply_to((0, 1)) for group in range(N_GROUPS)
+    }
     return picks, len(events)
 
 

@@ -43,11 +43,11 @@ def test_addresses_that_others_reach(host):
     ],
 )
 def test_the_address_that_is_opened(host, name):
-    assert serving._as_name(host) == name
+    assert serving._url_host(host) == name
 
 
 def test_answers_are_not_held_back():
-    with closing(serving._bound("127.0.0.1", 0)) as listener:
+    with closing(serving._bind("127.0.0.1", 0)) as listener:
         with socket.create_connection(listener.getsockname()):
             taken, _ = listener.accept()
         with closing(taken):

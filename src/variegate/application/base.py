@@ -63,7 +63,7 @@ class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
 
     @property
     def omegas_(self) -> tuple[float, ...]:
-        """The values of omega that were learned, sorted."""
+        """The sorted values of the setting omega; a model is fitted for each."""
         return self.family_.omegas
 
     @property
@@ -81,11 +81,11 @@ class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         """Raise ValueError for invalid parameters of the constructor."""
 
     def _encode_rest(self) -> dict[str, Any]:
-        """Return the sections of the application as plain values, by name."""
+        """Return the sections of a file that only the subclass has, as plain values."""
         return {}
 
     def _decode_rest(self, document: Mapping[str, Any]) -> None:
-        """Set attributes from the application's sections; called before the models."""
+        """Set what :meth:`_encode_rest` gave, before ``family_`` and ``training_``."""
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to a JSON file; :func:`variegate.load` reads it."""
@@ -104,7 +104,7 @@ class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         model_files.write_document(content, path)
 
     def describe(self) -> Description:
-        """Return a description of the training data and the model: ``print`` it."""
+        """Return a description of the training data and the model of omega near 1."""
         model = self.family_.at(self.family_.resolve(None))
         return make_description(
             self, model, self.feature_names_, self.omegas_, self.training_
@@ -117,7 +117,7 @@ class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a model that :meth:`save` wrote."""
+        """Read a model that :meth:`save` wrote; ModelFileError for another class."""
         model = model_files.load(path)
         if not isinstance(model, cls):
             raise ModelFileError(
@@ -127,7 +127,10 @@ class Application(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def decode(cls, document: Mapping[str, Any], own: Own = NOTHING) -> Self:
-        """Return the model of a document, checked; ``own`` is the user's code."""
+        """Return the model of a parsed file, checked; ModelFileError if it is invalid.
+
+        ``own`` has kernels and modules that the user wrote and files only name.
+        """
         application_format(cls._sections).check(document)
         settings = read_settings(document, cls(), cls._not_stored)
         model = cls(**settings)
@@ -142,7 +145,7 @@ class FamilyApplication(Application):
     """An application that is learned from examples by ``LargeMarginDPP`` alone."""
 
     _choices: ClassVar[Mapping[str, Iterable[str]]] = {}  # allowed, by parameter
-    _counted: ClassVar[Sequence[str]]  # nouns of counts in training_, such as n_rows
+    _count_nouns: ClassVar[Sequence[str]]  # "rows" for training_["n_rows"], and so on
     lam: float
     omega: float | Sequence[float]
     n_samples: int
@@ -171,7 +174,10 @@ class FamilyApplication(Application):
         names: Sequence[str],
         progress: Progress,
     ) -> None:
-        """Set ``family_``, fitted for each omega; errors name examples by ``names``."""
+        """Set ``family_``, fitted for each omega to ground sets and a subset of each.
+
+        ``names`` of these examples are for the ValueError of one that is unusable.
+        """
         estimator = LargeMarginDPP(
             lam=self.lam, kernel=kernel, l2=self.l2, max_iter=self.max_iter
         )
@@ -183,24 +189,27 @@ class FamilyApplication(Application):
             raise ValueError(f"{names[error.position]}: {error.problem}") from error
 
     def describe_training(self) -> str:
-        """Return the size of the training data, omegas and best agreement as text."""
+        """Return lines on the training data: sizes, omegas and the best agreement."""
         check_is_fitted(self, "family_")
-        counts = [f"{noun}: {self.training_[f'n_{noun}']:,}" for noun in self._counted]
+        counts = [f"{n}: {self.training_[f'n_{n}']:,}" for n in self._count_nouns]
         omegas = ", ".join(f"{omega:g}" for omega in self.omegas_)
         return "\n".join([*counts, f"learned for ω = {omegas}", self._oracle_text()])
 
     @abstractmethod
     def _oracle_text(self) -> str:
-        """Return the best agreement with people's choices, as text."""
+        """Return text on how well the best possible choices score in training data."""
 
-    def _generator(self, random_state: RandomState) -> np.random.Generator:
-        """Return a generator from ``random_state``, by default the model's setting."""
+    def _make_generator(self, random_state: RandomState) -> np.random.Generator:
+        """Return a generator of ``random_state``, or of the setting if that is None."""
         return as_generator(self.random_state if random_state is None else random_state)
 
     def _progress_parts(
         self, progress: Progress | None, n_examples: int
     ) -> tuple[Progress, Progress]:
-        """Return the callbacks of preparing examples and of learning, as one whole."""
+        """Return callbacks for preparing examples and for learning, of one total.
+
+        The total is ``n_examples`` steps, and one for each omega.
+        """
         progress = self._progress_callback(progress)
         n_steps = n_examples + len(check_omegas(self.omega))
         return offset_progress(progress, 0, n_steps), offset_progress(
@@ -208,7 +217,7 @@ class FamilyApplication(Application):
         )
 
     def _progress_callback(self, progress: Progress | None) -> Progress | None:
-        """Return the callback, with ``verbose`` one that also prints."""
+        """Return the callback, perhaps None; with ``verbose`` one that also prints."""
         if not self.verbose:
             return progress
         printed = ProgressPrinter(type(self).__name__).progress
@@ -223,7 +232,7 @@ class FamilyApplication(Application):
 
 
 def _plain_setting(value: Any) -> Any:
-    """Return a setting for a file: a plain value, else its ``str``."""
+    """Return a setting for JSON: None for a generator, ``str`` of other objects."""
     if isinstance(value, np.random.Generator):
         return None  # a position in a stream is not part of a model
     if isinstance(value, Mapping):
@@ -238,9 +247,9 @@ def best_by_quality(
     most: int,
     allowed: BoolArray | None = None,
 ) -> IntArray:
-    """Return the numbers of the ``most`` rows of highest quality in a model, sorted.
+    """Return the sorted numbers of the ``most`` rows of highest quality in a model.
 
-    Of the ``allowed`` rows (a mask), unless these are fewer.
+    Rows that the mask ``allowed`` lacks are taken only if the others are fewer.
     """
     if len(features) <= most:
         return np.arange(len(features))
@@ -251,7 +260,7 @@ def best_by_quality(
 
 
 def bootstrap_means(rows: FloatArray, n_bootstrap: int, seed: int) -> FloatArray:
-    """Return bootstrap means (n_bootstrap, ...) of rows (n, ...)."""
+    """Return means (n_bootstrap, ...) of n draws of rows (n, ...), with replacement."""
     n = len(rows)
     rng = np.random.default_rng(seed)
     at_a_time = max(1, _DRAWN // n)
@@ -268,12 +277,15 @@ def bootstrap_means(rows: FloatArray, n_bootstrap: int, seed: int) -> FloatArray
 
 
 def packaged_model(package: str, name: str) -> Any:
-    """Return a copy of the model file ``models/name`` of a package, read once."""
+    """Return a shallow copy of a model, which is read once in a process.
+
+    The file is ``models/NAME`` of ``package``, such as "variegate.text".
+    """
     return copy.copy(_load_packaged(package, name))
 
 
 @cache
 def _load_packaged(package: str, name: str) -> Any:
-    """Return the model file ``models/name`` of a package."""
+    """Return the model in the file ``models/NAME`` of a package, always the same."""
     with as_file(files(package) / "models" / name) as path:
         return model_files.load(path)

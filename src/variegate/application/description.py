@@ -50,10 +50,10 @@ _VECTOR = "#008060"
 
 @dataclass(frozen=True)
 class DescriptionSection:
-    """Facts by name, a table and sentences under a title.
+    """Facts by name, a table (``rows``) and sentences (``words``) under a title.
 
     ``longest`` are the numbers of characters to which a terminal shortens the cells of
-    each column of the table.
+    each column of the table.  ``str`` is the text, "" if there is only a title.
     """
 
     title: str
@@ -63,6 +63,7 @@ class DescriptionSection:
     longest: Sequence[int] = ()
 
     def __str__(self) -> str:
+        """Return the section as plain text; "" if there is only a title."""
         rows: list[Sequence[str]] = [
             (lower_first_letter(name), value) for name, value in self.facts.items()
         ]
@@ -76,7 +77,7 @@ class DescriptionSection:
 
 
 def lower_first_letter(name: str) -> str:
-    """Return a name with its first letter in lower case, unless "X-..."."""
+    """Return a name with its first letter in lower case, unless as in "X-ray"."""
     return name if name[1:2] == "-" else name[:1].lower() + name[1:]
 
 
@@ -95,6 +96,7 @@ class Description:
     after: Sequence[DescriptionSection] = ()
 
     def __str__(self) -> str:
+        """Return the sections, the largest weights and the kernel as plain text."""
         shown, note = largest_weights(self.weights, _MOST)
         parts = kernel_parts(self.model)
         weights = [
@@ -104,7 +106,7 @@ class Description:
                 [w.value for w in shown],
                 [w.effect for w in shown],
             ),
-            *(f"  {line}" for line in (note, self._about_bars()) if line),
+            *(f"  {line}" for line in (note, self._explain_bars()) if line),
         ]
         kernel = [
             "weights of the similarity",
@@ -120,8 +122,8 @@ class Description:
         ]
         return "\n\n".join(text for text in texts if text)
 
-    def _about_bars(self) -> str:
-        """Return the meaning of the bars, where it is not the weight."""
+    def _explain_bars(self) -> str:
+        """Return a sentence on the length of bars, "" if it is the weight itself."""
         is_weight = all(weight.spread == 1.0 for weight in self.weights)
         return "" if is_weight else _ABOUT_BARS
 
@@ -135,13 +137,17 @@ class Description:
         return next(section for section in every if section.title == title)
 
     def figure(self) -> Figure:
-        """Draw the weights and, below them, the coefficients of the kernel if any."""
+        """Return a figure of the weights, with the kernel's parts below them if any."""
         intercept = self.model.intercept_
         return model_figure(self.weights, intercept, kernel_parts(self.model))
 
 
 def describe(model: Any) -> Description:
-    """Return the description of a fitted application or ``LargeMarginDPP``."""
+    """Return the description of a fitted application or ``LargeMarginDPP``.
+
+    An application is one of text, video or tables, with a method ``describe``.  Other
+    estimators, which are networks, raise ValueError.
+    """
     if isinstance(model, DPPEstimator) and not isinstance(model, LargeMarginDPP):
         raise ValueError(
             f"a {type(model).__name__} has no weights of features to describe: its "
@@ -161,9 +167,10 @@ def make_description(
     omegas: Sequence[float],
     training: Mapping[str, Any],
 ) -> Description:
-    """Return the description of an estimator ``fitted`` by its learned ``model``.
+    """Return the description of ``model``, which the estimator ``fitted`` learned.
 
-    ``names`` are those of the features; numbers in ``training`` become facts.
+    ``names`` are those of the features, ``omegas`` the values learned; numbers in
+    ``training`` become facts.
     """
     result = model.solver_result_
     weights = list(map(Weight, names, model.theta_.tolist()))
@@ -200,7 +207,7 @@ def make_description(
 
 
 def _similarity_facts(model: LargeMarginDPP) -> tuple[dict[str, Any], list[str]]:
-    """Return plain values and sentences about learned kinds and metrics."""
+    """Return facts on learned kinds and metrics, if any: for JSON, and as sentences."""
     numbers: dict[str, Any] = {}
     words = []
     for kinds in learned_parts(model, Kinds):
@@ -221,7 +228,10 @@ def _similarity_facts(model: LargeMarginDPP) -> tuple[dict[str, Any], list[str]]
 
 
 def kinds_in_words(kinds: LearnedKernel[Kinds], noun: str) -> str:
-    """Return the number of kinds, and how alike two items of one kind are, as text."""
+    """Return text on the number of learned kinds, and how alike two of a kind are.
+
+    ``noun`` is that of an item, in the singular.
+    """
     n_kinds = count(kinds.kernel.embedding_size, "kind")
     of = _block_suffix(kinds.kernel.block)
     epsilon = kinds.kernel.learned_epsilon(kinds.parameters)
@@ -234,7 +244,7 @@ def _block_suffix(block: str | None) -> str:
 
 
 def model_numbers(model: LargeMarginDPP) -> dict[str, Any]:
-    """Return the intercept and the kernel as plain values."""
+    """Return the intercept and the kernel as values for JSON."""
     return {
         "intercept": model.intercept_,
         "kernel": {
@@ -249,7 +259,7 @@ def model_numbers(model: LargeMarginDPP) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Bars:
-    """Horizontal bars (name, value, text beside the bar, colour) and an axis label."""
+    """Horizontal bars (name, length, text beside the bar, colour) and an axis label."""
 
     bars: Sequence[tuple[str, float, str, str]]
     label: str
@@ -276,9 +286,10 @@ def model_figure(
     intercept: float = 0.0,
     parts: Sequence[KernelPart] = (),
 ) -> Figure:
-    """Draw weights, the largest first, and below them the coefficients of a kernel.
+    """Return a figure of weights, the largest first, and below it of a kernel's parts.
 
-    At most 30 bars are drawn of each, and a line says how many are left out.
+    Without either, its chart is left out; at least one is needed.  At most 30 bars are
+    drawn of each, and a line says how many are left out.
     """
     charts = [_weight_bars(weights, intercept)] if weights else []
     charts += [_kernel_bars(parts)] if parts else []
@@ -292,7 +303,7 @@ def model_figure(
 
 
 def _weight_bars(weights: Sequence[Weight], intercept: float) -> _Bars:
-    """Return bars for the largest weights; the label counts those left out."""
+    """Return bars for the largest weights; the axis label counts others."""
     shown, note = largest_weights(weights, _MOST)
     label = f"weight (intercept {intercept:.3g})"
     if any(weight.spread != 1.0 for weight in shown):

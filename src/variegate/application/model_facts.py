@@ -39,7 +39,7 @@ class Weight:
 
     @property
     def effect(self) -> float:
-        """The standard deviation of what the feature adds to the log-quality."""
+        """The change of log-quality if the feature grows by one standard deviation."""
         return self.value * self.spread
 
     def label(self, longest: int) -> str:
@@ -51,7 +51,10 @@ class Weight:
 
 
 def largest_weights(found: Sequence[Weight], most: int) -> tuple[list[Weight], str]:
-    """Return the ``most`` largest effects, and a sentence on the others, or ""."""
+    """Return the ``most`` weights of largest absolute effect, and a note on others.
+
+    The note is "" where none is left out.
+    """
     found = sorted(found, key=lambda weight: -abs(weight.effect))
     rest = len(found) - most
     note = f"Not shown: {count(rest, 'feature')} of smaller effect."
@@ -84,7 +87,7 @@ class KernelPart:
 
 
 def kernel_parts(model: LargeMarginDPP) -> list[KernelPart]:
-    """Return the similarities that the kernel is a sum of; none for other kernels."""
+    """Return the weighted similarities that a model's sum of kernels has, else []."""
     kernel = model.kernel_
     if isinstance(kernel, MultipleKernel):
         ladders = kernel.bandwidths_
@@ -114,7 +117,7 @@ def kernel_parts(model: LargeMarginDPP) -> list[KernelPart]:
 
 
 def _kernel_name(kernel: Kernel) -> str:
-    """Return the ``name`` of a :class:`KernelPart`."""
+    """Return "linear", "anchored Gaussian", or the name of the kernel's class."""
     if isinstance(kernel, Gaussian) and kernel.anchored:
         return "anchored Gaussian"
     name = type(kernel).__name__
@@ -142,7 +145,7 @@ def learned_parts(model: DPPEstimator, kind: type[K]) -> list[LearnedKernel[K]]:
 
 
 def metric_shares(metric: LearnedKernel[Metric]) -> FloatArray:
-    """Return each feature's share (d,) in a metric: ``diag(WᵀW)``, of sum one."""
+    """Return features' shares (d,), of sum one: ``diag(WᵀW)`` of a metric's matrix."""
     W = metric.kernel.weights(metric.parameters)
     lengths = np.einsum("kd,kd->d", W, W)
     total = float(lengths.sum())
@@ -152,7 +155,10 @@ def metric_shares(metric: LearnedKernel[Metric]) -> FloatArray:
 def _weighted_kernels(
     kernel: Kernel, parameters: FloatArray, weight: float
 ) -> Iterator[tuple[Kernel, FloatArray, float]]:
-    """Yield a kernel, or a mixture's learned parts: kernel, parameters, weight."""
+    """Yield a kernel with its parameters and weight, or those of a mixture's parts.
+
+    Parts without parameters are left out; ``weight`` is the share of ``kernel``.
+    """
     if not isinstance(kernel, Mixture):
         yield kernel, parameters, weight
         return
@@ -167,7 +173,7 @@ def _weighted_kernels(
 
 
 def alike_in_words(epsilon: float, noun: str = "row") -> str:
-    """Explain ``ε``: how readily a second item of a kind is chosen.
+    """Return sentences on ``ε``: how readily a second item of a kind is chosen.
 
     Two items that are surely of one kind have the similarity ``s = 1 - ε``, and the
     determinant of the two is ``1 - s²`` times that of items unlike each other: by that

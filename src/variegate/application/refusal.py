@@ -24,6 +24,7 @@ class Setting:
     left_out: bool = False
 
     def __str__(self) -> str:
+        """Return the setting as Python writes it: ``missing='mean'``."""
         if self.left_out:
             return f"{self.name}=None"
         if self.value is None:
@@ -72,11 +73,11 @@ class RefusalError(ValueError):
         return error
 
     def with_prefix(self, before: str) -> Self:
-        """Return the same error with text before its message."""
+        """Return a new error with text before the message, without its ``problems``."""
         return type(self)(before, *self.parts, fixes=self.fixes)
 
     def written(self, write: Callable[[Setting], str]) -> str:
-        """Return the message, settings written by ``write``, ``InPython`` left out."""
+        """Return the message with settings by ``write``, and without ``InPython``."""
         return "".join(
             write(part) if isinstance(part, Setting) else str(part)
             for part in self.parts

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from variegate.estimator import LargeMarginDPP
 
-# Choices, of which the first is the default: names of kernels, what to do where a cell
-# is empty, and with groups from which nothing was chosen.
+# Choices, of which the first is the default: names of kernels, how quality is computed,
+# what to do where a cell is empty, and with groups from which nothing was chosen.
 KERNELS = ("auto", "multiple", "kinds", "metric", "linear")
+QUALITY_MODELS = ("auto", "linear", "boosting")
 MISSING = ("error", "mean", "indicator")
 EMPTY_GROUPS = ("error", "keep", "drop")
 
@@ -25,7 +26,7 @@ UNTRAINED = ("dpp", "mmr", "top")
 
 
 def default_estimator() -> LargeMarginDPP:
-    """Return the default estimator."""
+    """Return the estimator, not fitted, that tables use by default."""
     from variegate.estimator import LargeMarginDPP
 
     return LargeMarginDPP(lam=LAM, l2=1e-4, decoder="greedy", max_iter=1000, tol=1e-2)

@@ -51,8 +51,8 @@ _MORE = 5
 _threads = cache(ThreadpoolController)
 
 
-def _logistic(seed: int) -> Any:
-    """Return an unfitted logistic regression on standardised features."""
+def _make_logistic(seed: int) -> Any:
+    """Return an unfitted logistic regression; ``seed`` is not used."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -60,8 +60,8 @@ def _logistic(seed: int) -> Any:
     return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
 
 
-def _boosting(seed: int) -> Any:
-    """Return unfitted gradient boosting of trees."""
+def _make_boosting(seed: int) -> Any:
+    """Return an unfitted classifier by gradient boosting of trees."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     return HistGradientBoostingClassifier(random_state=seed)
@@ -71,8 +71,8 @@ def _boosting(seed: int) -> Any:
 #:
 #: :meta hide-value:
 LEARNERS: Mapping[str, Callable[[int], Any]] = {
-    "logistic": _logistic,
-    "boosting": _boosting,
+    "logistic": _make_logistic,
+    "boosting": _make_boosting,
 }
 
 
@@ -91,10 +91,11 @@ class Ordering:
         k: int | None = None,
         limit: Constraint | None = None,
     ) -> IntArray:
-        """Return at most ``k`` items, by default all, in the order of choice.
+        """Return at most ``k`` item numbers, by default all, in the order of choice.
 
-        Items beyond the limit are skipped.  Of methods that choose one by one ("dpp",
-        "mmr", "max-min" and "top"), fewer items are the first of more.
+        Items beyond the ``limit`` (its budget and ``at_most``) are skipped.  Of methods
+        that choose one by one ("dpp", "mmr", "max-min" and "top"), the choice of fewer
+        items is the beginning of the choice of more.
         """
         if k == 0:
             return np.zeros(0, dtype=np.intp)
@@ -116,7 +117,11 @@ class Ordering:
 
 
 def f_of_first(wanted: BoolArray, order: IntArray, largest: int) -> FloatArray:
-    """Return F-scores of the first 1, ..., ``largest`` items, or of all there are."""
+    """Return F-scores (largest,) of the first 1, 2, ... items of ``order``.
+
+    ``order`` has item numbers, ``wanted`` (N,) is a mask.  Beyond the end of
+    ``order``, all its items are scored.
+    """
     n_wanted = int(wanted.sum())
     if len(order) == 0:
         return np.full(largest, float(n_wanted == 0))
@@ -143,7 +148,9 @@ def f_by_ordering(
 ) -> FloatArray:
     """Return F-scores (orderings, largest) of choices of 1, 2, ... items.
 
-    One order is enough for all sizes with the same unit of relevance.
+    ``relevance`` and the mask ``wanted`` are (N,); choices meet the ``limit``.  Sizes
+    with the same number of competing items (``n_competing``), and so the same unit of
+    relevance, share one call of each ordering.
     """
     features = embeddings_of(ground_set)
     found = np.empty((len(orderings), largest))
@@ -172,7 +179,7 @@ class Rival:
     diversity: float
 
     def __call__(self, ground_set: GroundSet) -> IntArray:
-        """Return ``k`` items in the order of choice, or all if there are no more."""
+        """Return ``k`` item numbers in the order of choice, or all if fewer."""
         relevance = self.relevance(ground_set.quality)
         ordering = Ordering(self.method, self.diversity)
         return ordering(embeddings_of(ground_set), relevance, self.k)
@@ -219,7 +226,7 @@ def learned_rivals(
     largest = max(int(example.wanted.sum()) for example in examples) + _MORE
     rivals = {}
     for name, make in LEARNERS.items():
-        predicted = _out_of_fold(make, examples, seed)
+        predicted = _predict_out_of_fold(make, examples, seed)
         f = np.zeros((len(ORDERINGS), largest))
         for example, relevant in zip(examples, predicted, strict=True):
             ground_set, wanted, limit = example
@@ -245,7 +252,7 @@ def embeddings_of(ground_set: GroundSet) -> FloatArray:
 
 
 class _Example(NamedTuple):
-    """A ground set, the mask (N,) of its wanted items, and its budget if any."""
+    """A ground set, the mask (N,) of wanted items, and its budget as a constraint."""
 
     ground_set: GroundSet
     wanted: BoolArray
@@ -257,7 +264,7 @@ def _check_examples(
     subsets: Sequence[SubsetLike],
     budget: float | None,
 ) -> list[_Example]:
-    """Return the examples of lists; a budget needs ground sets with costs."""
+    """Return checked examples of the lists; ValueError for a budget without costs."""
     ground_sets = check_ground_sets(ground_sets)
     examples = []
     for position, members in enumerate(check_subsets(subsets, ground_sets)):
@@ -276,13 +283,17 @@ def _check_examples(
 def _learn_relevance(
     make: Callable[[int], Any], examples: Sequence[_Example], seed: int
 ) -> Relevance:
-    """Fit a classifier ``make(seed)`` to wanted items; all equal for a single class."""
+    """Return a function from quality features (N, d) to log-odds (N,) to be wanted.
+
+    They are those of ``make(seed)``, fitted to the examples; zeros if all items of the
+    examples are wanted, or none.
+    """
     y = np.concatenate([example.wanted for example in examples])
     if y.all() or not y.any():
         return _LogOdds(None)
     X = np.concatenate([example.ground_set.quality for example in examples])
     classifier = make(seed)
-    with _one_thread():
+    with _limit_to_one_thread():
         classifier.fit(X, y)
     return _LogOdds(classifier)
 
@@ -297,20 +308,23 @@ class _LogOdds:
         """Return the log-odds (N,) of items to be chosen, from features (N, d)."""
         if self.classifier is None:
             return np.zeros(len(quality))
-        with _one_thread():
+        with _limit_to_one_thread():
             return np.asarray(self.classifier.decision_function(quality))
 
 
-def _one_thread() -> Any:
-    """Return a context that holds OpenMP to one thread."""
+def _limit_to_one_thread() -> Any:
+    """Return a context manager that holds OpenMP to one thread."""
     # On a busy machine threads wait for each other, at every split of a tree.
     return _threads().limit(limits=1, user_api="openmp")
 
 
-def _out_of_fold(
+def _predict_out_of_fold(
     make: Callable[[int], Any], examples: Sequence[_Example], seed: int
 ) -> list[FloatArray]:
-    """Return the relevance (N,) in each example by a classifier fitted to others."""
+    """Return the log-odds (N,) of each example, in order, from fits to others.
+
+    Classifiers are made by ``make(seed)``; a single example is predicted from itself.
+    """
     n_folds = min(_N_FOLDS, len(examples))
     fold = np.random.default_rng(seed).permutation(len(examples)) % n_folds
     relevances: list[FloatArray] = [np.zeros(0)] * len(examples)

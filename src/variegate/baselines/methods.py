@@ -48,7 +48,7 @@ import numpy as np
 
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.decoding import Constraint
-from variegate.linalg.cosine import chunks, rounded
+from variegate.linalg.cosine import chunks, round_off
 from variegate.linalg.greedy import choose_rows
 from variegate.linalg.limits import MAX_PAIRED, RANK_TOLERANCE
 
@@ -72,7 +72,11 @@ _LEAST_FALL = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """Items to choose from: ``F`` (N, D), ``z`` (N,), and those ``included`` before."""
+    """Items to choose from, and ``included``, the numbers of those chosen before.
+
+    Symbols are those of the module; ``limit`` has ``at_most`` and perhaps ``k``, the
+    number of all items that will be chosen, with the included.
+    """
 
     F: FloatArray
     z: FloatArray
@@ -82,29 +86,33 @@ class Items:
     limit: Constraint | None = None
 
     def others(self) -> IntArray:
-        """Return the items that are not included, the most relevant first."""
+        """Return the numbers of items not included, the most relevant first."""
         ranked = np.argsort(-self.z, kind="stable")
         return ranked[self.is_open()[ranked]]
 
     def is_open(self) -> BoolArray:
-        """Return a mask (N,) of the items that are not included."""
+        """Return a mask (N,) of the items not included, whatever the limit."""
         return ~np.isin(np.arange(len(self.F)), self.included)
 
     def leaves_room(self, chosen: list[int]) -> BoolArray:
-        """Return a mask (N,) of items the limit allows beside included and chosen."""
+        """Return a mask (N,) of the items that may be added to included and chosen."""
         if self.limit is None:
             return np.ones(len(self.F), dtype=bool)
         return self.limit.leaves_room([*self.included.tolist(), *chosen])
 
-    def first(
+    def first_allowed(
         self, order: IntArray, k: int, chosen: list[int] | None = None
     ) -> IntArray:
-        """Return the first ``k`` of an order that the limit allows beside others."""
+        """Return the first ``k`` of ``order`` that the limit allows together.
+
+        ``chosen`` are items chosen after the ``included``: both count within the limit.
+        With ``limit.k``, items that leave fewer than so many in all are skipped.
+        """
         if self.limit is None or self.limit.at_most is None:
             return order[:k]
         at_most, before = self.limit.at_most, chosen or []
         if self.limit.k is None or len(at_most.labels) == 1:
-            return at_most.first(order, k, [*self.included.tolist(), *before])
+            return at_most.first_allowed(order, k, [*self.included.tolist(), *before])
         taken: list[int] = []
         while len(taken) < k and len(order):
             order = order[self.leaves_room([*before, *taken])[order]]
@@ -112,25 +120,26 @@ class Items:
         return np.array(taken, dtype=np.intp)
 
 
-#: From items and a number to so many that are not included, in the order of choice.
+#: From items and ``k`` to the numbers of ``k`` that are not included, in the order of
+#: choice; fewer where the limit allows no more.
 Method: TypeAlias = Callable[[Items, int], IntArray]
 
 
-def _top(items: Items, k: int) -> IntArray:
-    """Choose the ``k`` most relevant items."""
-    return items.first(items.others(), k)
+def _choose_top(items: Items, k: int) -> IntArray:
+    """Return the numbers of the ``k`` most relevant items."""
+    return items.first_allowed(items.others(), k)
 
 
-def _random(items: Items, k: int) -> IntArray:
-    """Choose ``k`` items at random."""
+def _choose_random(items: Items, k: int) -> IntArray:
+    """Return the numbers of ``k`` random items, in a random order."""
     others = np.sort(items.others())
     if items.limit is not None:
-        return items.first(items.rng.permutation(others), k)
+        return items.first_allowed(items.rng.permutation(others), k)
     return np.asarray(items.rng.choice(others, size=k, replace=False), dtype=np.intp)
 
 
-def _mmr(items: Items, k: int) -> IntArray:
-    """Choose ``k`` items one by one by maximal marginal relevance."""
+def _choose_mmr(items: Items, k: int) -> IntArray:
+    """Return ``k`` item numbers, chosen one by one by maximal marginal relevance."""
     F, z, diversity = items.F, items.z, items.diversity
     nearest = np.full(len(F), -np.inf)
     available = np.ones(len(F), dtype=bool)
@@ -140,9 +149,9 @@ def _mmr(items: Items, k: int) -> IntArray:
         """Choose an item, and update the largest similarity of each to the chosen."""
         chosen.append(item)
         available[item] = False
-        np.maximum(nearest, rounded(F @ F[item]), out=nearest)
+        np.maximum(nearest, round_off(F @ F[item]), out=nearest)
 
-    for item in items.included.tolist() or items.first(items.others(), 1).tolist():
+    for item in items.included.tolist() or _choose_top(items, 1).tolist():
         take(item)
     while len(chosen) < len(items.included) + k:
         if items.limit is not None:
@@ -150,7 +159,7 @@ def _mmr(items: Items, k: int) -> IntArray:
             if not available.any():
                 break
         # Rounded, so that ties do not depend on the scale of relevance.
-        score = rounded((1.0 - diversity) * z - diversity * nearest)
+        score = round_off((1.0 - diversity) * z - diversity * nearest)
         preferred = available & (nearest < _COPY) if diversity > 0.0 else available
         if not preferred.any():
             preferred = available
@@ -158,10 +167,10 @@ def _mmr(items: Items, k: int) -> IntArray:
     return np.array(chosen[len(items.included) :], dtype=np.intp)
 
 
-def _dpp(items: Items, k: int) -> IntArray:
-    """Choose ``k`` items greedily by the determinant; past the rank, by relevance."""
+def _choose_dpp(items: Items, k: int) -> IntArray:
+    """Return ``k`` item numbers, by greedy determinant; past the rank, by relevance."""
     if items.diversity == 0.0:
-        return _top(items, k)
+        return _choose_top(items, k)
     F, squared = _project_out(items.F, items.included)
     # A diversity so small that the weight overflows is one of relevance alone.
     weight = min(2.0 * (1.0 - items.diversity) / items.diversity, 1e100)
@@ -175,7 +184,7 @@ def _dpp(items: Items, k: int) -> IntArray:
         lengths = squared * np.exp(log_squared_quality)
         chosen, _ = choose_rows(B, lengths, count, leaves_room=leaves_room)
     else:
-        chosen = _greedy_in_logarithms(
+        chosen = _choose_in_logarithms(
             F, log_squared_quality, squared, count, leaves_room
         )
     if len(chosen) == k:
@@ -184,11 +193,12 @@ def _dpp(items: Items, k: int) -> IntArray:
     rest = rest[~np.isin(rest, chosen)]
     is_zero = ~items.F[rest].any(axis=1)
     rest = rest[np.argsort(is_zero, kind="stable")]
-    return np.concatenate([chosen, items.first(rest, k - len(chosen), chosen.tolist())])
+    more = items.first_allowed(rest, k - len(chosen), chosen.tolist())
+    return np.concatenate([chosen, more])
 
 
 def _project_out(F: FloatArray, included: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return rows orthogonal to the span of the included ones, and squared lengths."""
+    """Return ``F`` less its part along included rows, and squared lengths (N,) left."""
     squared = np.where(F.any(axis=1), 1.0, 0.0)
     if len(included) == 0:
         return F, squared
@@ -202,14 +212,19 @@ def _project_out(F: FloatArray, included: IntArray) -> tuple[FloatArray, FloatAr
     return residual, squared
 
 
-def _greedy_in_logarithms(
+def _choose_in_logarithms(
     F: FloatArray,
     log_squared_quality: FloatArray,
     lengths: FloatArray,
     count: int,
     leaves_room: Callable[[list[int]], BoolArray] | None,
 ) -> IntArray:
-    """Choose as ``choose_rows`` does; qualities differ too much for exponentials."""
+    """Choose up to ``count`` items greedily; return their numbers in this order.
+
+    The gain is ``log_squared_quality`` (N,) plus the logarithm of the squared length
+    left of the row, at first ``lengths`` (N,).  Items of length 0 are left out, and
+    those not in the mask ``leaves_room(chosen)``.
+    """
     chosen: list[int] = []
     directions = np.empty((count, F.shape[1]))
     residual = lengths.copy()
@@ -230,8 +245,11 @@ def _greedy_in_logarithms(
     return np.array(chosen, dtype=np.intp)
 
 
-def _facility_location(items: Items, k: int) -> IntArray:
-    """Choose greedily, with lazy evaluation: gains only shrink (Minoux, 1978)."""
+def _choose_facilities(items: Items, k: int) -> IntArray:
+    """Return ``k`` item numbers, chosen greedily; ValueError for too many items.
+
+    As gains only shrink, those that may be the largest are computed anew (Minoux).
+    """
     F, z, diversity = items.F, items.z, items.diversity
     n_items = len(F)
     if n_items > MAX_PAIRED:
@@ -242,13 +260,13 @@ def _facility_location(items: Items, k: int) -> IntArray:
     covered = np.zeros(n_items)
     total = k + len(items.included)
     for item in items.included:
-        np.maximum(covered, rounded(F @ F[item]), out=covered)
+        np.maximum(covered, round_off(F @ F[item]), out=covered)
 
     def gain(candidates: IntArray) -> FloatArray:
-        """Return the gain in the objective by each candidate."""
-        similarity = rounded(F @ F[candidates].T)
+        """Return the rise in the objective by each candidate, an item number."""
+        similarity = round_off(F @ F[candidates].T)
         more = np.maximum(similarity - covered[:, None], 0.0).sum(axis=0)
-        return (1.0 - diversity) * z[candidates] + diversity * total * rounded(
+        return (1.0 - diversity) * z[candidates] + diversity * total * round_off(
             more / n_items
         )
 
@@ -264,7 +282,7 @@ def _facility_location(items: Items, k: int) -> IntArray:
             break
         if is_fresh[item]:
             chosen.append(item)
-            np.maximum(covered, rounded(F @ F[item]), out=covered)
+            np.maximum(covered, round_off(F @ F[item]), out=covered)
             is_fresh[:] = False
             score[item] = -np.inf
             if items.limit is not None:
@@ -276,32 +294,34 @@ def _facility_location(items: Items, k: int) -> IntArray:
     return np.array(chosen, dtype=np.intp)
 
 
-def _k_medoids(items: Items, k: int) -> IntArray:
-    """Choose the best item of each of ``k`` clusters, the largest cluster first."""
+def _choose_medoids(items: Items, k: int) -> IntArray:
+    """Return the best item of each of ``k`` clusters, the largest cluster first."""
     others = np.sort(items.others())
     F, z = items.F[others], items.z[others]
     best_cost, best_labels = np.inf, np.zeros(len(F), dtype=np.intp)
     for _ in range(_RESTARTS):
-        labels, cost = _clusters(F, _seeds(F, z, k, items.rng))
+        labels, cost = _cluster_items(F, _draw_seeds(F, z, k, items.rng))
         if cost < best_cost - 1e-12 * len(F):
             best_cost, best_labels = cost, labels
     sizes = np.bincount(best_labels, minlength=k)
-    ranked = _representatives(F, z, best_labels, k, items.diversity)
+    ranked = _rank_members(F, z, best_labels, k, items.diversity)
     first = [members[0] for members in ranked]
     chosen: list[int] = []
     for cluster in np.lexsort((first, -sizes)):
-        chosen += items.first(others[ranked[cluster]], 1, chosen).tolist()
+        chosen += items.first_allowed(others[ranked[cluster]], 1, chosen).tolist()
     rest = items.others()
     rest = rest[~np.isin(rest, chosen)]
-    chosen += items.first(rest, k - len(chosen), chosen).tolist()
+    chosen += items.first_allowed(rest, k - len(chosen), chosen).tolist()
     return np.array(chosen, dtype=np.intp)
 
 
-def _seeds(F: FloatArray, z: FloatArray, k: int, rng: np.random.Generator) -> IntArray:
-    """Draw ``k`` items that are distant from each other, by greedy k-means++."""
+def _draw_seeds(
+    F: FloatArray, z: FloatArray, k: int, rng: np.random.Generator
+) -> IntArray:
+    """Draw ``k`` row numbers, far from each other, by k-means++; copies come last."""
     n_draws = 2 + int(np.log(k))
     seeds = [int(rng.integers(len(F)))]
-    cost = 1.0 - rounded(F @ F[seeds[0]])
+    cost = 1.0 - round_off(F @ F[seeds[0]])
     while len(seeds) < k:
         cost[seeds] = 0.0
         cumulated = np.cumsum(cost)
@@ -314,40 +334,45 @@ def _seeds(F: FloatArray, z: FloatArray, k: int, rng: np.random.Generator) -> In
         end = np.nextafter(cumulated[-1], 0.0)
         draws = rng.uniform(0.0, end, size=n_draws)
         candidates = np.searchsorted(cumulated, draws, side="right")
-        costs = np.minimum(cost[:, None], 1.0 - rounded(F @ F[candidates].T))
+        costs = np.minimum(cost[:, None], 1.0 - round_off(F @ F[candidates].T))
         best = int(np.argmin(costs.sum(axis=0)))
         seeds.append(int(candidates[best]))
         cost = costs[:, best]
     return np.array(seeds, dtype=np.intp)
 
 
-def _clusters(F: FloatArray, seeds: IntArray) -> tuple[IntArray, float]:
-    """Run spherical k-means from seeds; return labels (N,) and the sum of distances."""
+def _cluster_items(F: FloatArray, seeds: IntArray) -> tuple[IntArray, float]:
+    """Run k-means from rows ``seeds``; return labels (N,) and the sum of 1 - cosine."""
     k = len(seeds)
-    labels, cost = _assign(F, F[seeds])
+    labels, cost = _assign_to_centres(F, F[seeds])
     for _ in range(_MAX_ROUNDS):
-        sums = np.array([F[members].sum(axis=0) for members in _members(labels, k)])
+        sums = np.array(
+            [F[members].sum(axis=0) for members in _split_by_label(labels, k)]
+        )
         lengths = np.linalg.norm(sums, axis=1, keepdims=True)
         centres = sums / np.where(lengths > 0.0, lengths, 1.0)
-        new_labels, new_cost = _assign(F, centres)
+        new_labels, new_cost = _assign_to_centres(F, centres)
         if not new_cost < cost * (1.0 - _LEAST_FALL):
             break
         labels, cost = new_labels, new_cost
     return labels, cost
 
 
-def _members(labels: IntArray, k: int) -> list[IntArray]:
-    """Return the items of each of ``k`` clusters, sorted."""
+def _split_by_label(labels: IntArray, k: int) -> list[IntArray]:
+    """Return the row numbers of each of ``k`` clusters, sorted."""
     ends = np.cumsum(np.bincount(labels, minlength=k))
     return np.split(np.argsort(labels, kind="stable"), ends[:-1])
 
 
-def _assign(F: FloatArray, centres: FloatArray) -> tuple[IntArray, float]:
-    """Return each row's nearest centre (each has one), and the sum of 1 - cosine."""
+def _assign_to_centres(F: FloatArray, centres: FloatArray) -> tuple[IntArray, float]:
+    """Return labels (N,) of nearest centres, and the sum of 1 - cosine.
+
+    A centre without rows gets the row that fits worst where it is.
+    """
     labels = np.empty(len(F), dtype=np.intp)
     closest = np.empty(len(F))
     for rows in chunks(len(F)):
-        similarity = rounded(F[rows] @ centres.T)
+        similarity = round_off(F[rows] @ centres.T)
         labels[rows] = np.argmax(similarity, axis=1)
         closest[rows] = similarity.max(axis=1)
     sizes = np.bincount(labels, minlength=len(centres))
@@ -360,15 +385,15 @@ def _assign(F: FloatArray, centres: FloatArray) -> tuple[IntArray, float]:
     return labels, float((1.0 - closest).sum())
 
 
-def _representatives(
+def _rank_members(
     F: FloatArray, z: FloatArray, labels: IntArray, k: int, diversity: float
 ) -> list[IntArray]:
-    """Return the items of each cluster, the best first; of equals the more relevant."""
+    """Return row numbers by cluster, the best first; of equals the more relevant."""
     ranked = []
-    for members in _members(labels, k):
+    for members in _split_by_label(labels, k):
         rows = F[members]
         # The mean of similarities is the similarity to the mean.
-        central = rounded(rows @ rows.mean(axis=0))
+        central = round_off(rows @ rows.mean(axis=0))
         score = (1.0 - diversity) * z[members] + diversity * central
         ranked.append(members[np.lexsort((-z[members], -score))])
     return ranked
@@ -379,13 +404,13 @@ def _representatives(
 #: :meta hide-value:
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
-        "dpp": _dpp,
-        "mmr": _mmr,
-        "facility-location": _facility_location,
-        "k-medoids": _k_medoids,
+        "dpp": _choose_dpp,
+        "mmr": _choose_mmr,
+        "facility-location": _choose_facilities,
+        "k-medoids": _choose_medoids,
         # On the sphere, the least similar is the farthest.
-        "max-min": lambda items, k: _mmr(replace(items, diversity=1.0), k),
-        "top": _top,
-        "random": _random,
+        "max-min": lambda items, k: _choose_mmr(replace(items, diversity=1.0), k),
+        "top": _choose_top,
+        "random": _choose_random,
     }
 )

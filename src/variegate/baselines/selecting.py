@@ -145,11 +145,13 @@ def select(
     limit = Constraint.of(len(F), None, budget, costs, at_most, per)
     count = _largest_count(k, budget, len(F), included)
     if not limit.is_free:
-        allowed &= _affordable(limit, included)
+        allowed &= _affordable_items(limit, included)
     places = np.flatnonzero(allowed)
     items = Items(
         F if len(places) == len(F) else F[places],
-        in_units(relevant[places], F, places, n_competing(_mean_count(count, limit))),
+        in_units(
+            relevant[places], F, places, n_competing(_affordable_count(count, limit))
+        ),
         np.searchsorted(places, included),
         float(diversity),
         rng,
@@ -167,7 +169,7 @@ def select(
             items = replace(items, limit=limits)
 
     def choose(wanted: int) -> IntArray:
-        """Return the included items and ``wanted`` more by the method."""
+        """Return the numbers of included items and, after them, ``wanted`` more."""
         if wanted == 0:
             return included
         return np.concatenate([included, places[METHODS[method](items, wanted)]])
@@ -176,12 +178,14 @@ def select(
     if budget is None:
         chosen = choose(min(count - len(included), len(others)))
     else:
-        chosen = _within_budget(limit, count, included, others, choose, is_one_by_one)
+        chosen = _choose_within_budget(
+            limit, count, included, others, choose, is_one_by_one
+        )
     return chosen if order == "importance" else np.sort(chosen)
 
 
 def check_diversity(diversity: Any) -> None:
-    """Refuse anything but a number from 0 to 1."""
+    """Raise ValueError unless ``diversity`` is a number from 0 to 1."""
     is_number = isinstance(diversity, Real) and not isinstance(diversity, bool)
     if not is_number or not 0.0 <= diversity <= 1.0:
         raise ValueError(
@@ -193,7 +197,10 @@ def check_diversity(diversity: Any) -> None:
 def _included_and_allowed(
     include: SubsetLike, exclude: SubsetLike, n_items: int
 ) -> tuple[IntArray, BoolArray]:
-    """Return the numbers of included items, and a mask (N,) of those not excluded."""
+    """Return included item numbers, and a mask (N,) of items not excluded.
+
+    ValueError for other subsets, or an item in both.
+    """
     members = []
     for name, subset in (("include", include), ("exclude", exclude)):
         try:
@@ -210,7 +217,7 @@ def _included_and_allowed(
 def _largest_count(
     k: int | None, budget: float | None, n_items: int, included: IntArray
 ) -> int:
-    """Return the largest number of items to choose: ``k``, or its default."""
+    """Return the most items to choose: ``k`` or its default; ValueError if bad."""
     if k is None:
         return n_items if budget is not None else max(_DEFAULT_K, len(included))
     check_count("k", k)
@@ -219,21 +226,24 @@ def _largest_count(
     return int(k)
 
 
-def _affordable(limit: Constraint, included: IntArray) -> BoolArray:
-    """Return a mask (N,) of the included items and those affordable beside them."""
+def _affordable_items(limit: Constraint, included: IntArray) -> BoolArray:
+    """Return a mask (N,) of included items and of others each affordable with them.
+
+    ValueError if the included items exceed the budget, or ``at_most`` of a label.
+    """
     spent = float(limit.costs[included].sum())
     if not limit.affords(spent):
         raise ValueError(
             f"the included items cost {spent:g}, more than the budget {limit.budget:g}"
         )
     if limit.at_most is not None:
-        over = limit.at_most.used(included) > limit.at_most.room
-        if len(labels := np.flatnonzero(over)):
+        counts = limit.at_most.count_by_label(included)
+        if len(labels := np.flatnonzero(counts > limit.at_most.room)):
             first = int(
                 np.flatnonzero((limit.at_most.labels == labels[0]).any(axis=0))[0]
             )
             raise ValueError(
-                f"{limit.at_most.used(included)[labels[0]]} included items have the "
+                f"{counts[labels[0]]} included items have the "
                 f"label of item {first}, and at_most is {limit.at_most.room[labels[0]]}"
                 ": include fewer, or give a larger at_most"
             )
@@ -242,7 +252,7 @@ def _affordable(limit: Constraint, included: IntArray) -> BoolArray:
     return affordable
 
 
-def _within_budget(
+def _choose_within_budget(
     limit: Constraint,
     k: int,
     included: IntArray,
@@ -263,10 +273,10 @@ def _within_budget(
     wanted = int(np.clip(room / costs[others].mean(), 1, len(others)))
     while True:
         asked = choose(wanted)
-        taken = _first_that_fit(asked, k, limit)
+        taken = _first_allowed(asked, k, limit)
         rest = np.setdiff1d(others, asked)
         if limit.at_most is not None:
-            rest = rest[limit.at_most.open(taken)[rest]]
+            rest = rest[limit.at_most.open_items(taken)[rest]]
         if not (is_one_by_one and len(taken) < k and len(rest)):
             return taken
         if not limit.affords(costs[taken].sum() + costs[rest].min()):
@@ -274,8 +284,8 @@ def _within_budget(
         wanted = min(2 * wanted, len(others))
 
 
-def _first_that_fit(order: IntArray, k: int, limit: Constraint) -> IntArray:
-    """Return at most ``k`` items in this order, skipping any beyond the limit."""
+def _first_allowed(order: IntArray, k: int, limit: Constraint) -> IntArray:
+    """Return the first ``k`` of ``order`` that budget and limits allow together."""
     taken: list[int] = []
     spent = 0.0
     is_open = np.ones(len(limit.costs), dtype=bool)
@@ -285,7 +295,7 @@ def _first_that_fit(order: IntArray, k: int, limit: Constraint) -> IntArray:
             spent += float(limit.costs[item])
             taken.append(item)
             if limit.at_most is not None:
-                is_open = limit.at_most.open(taken)
+                is_open = limit.at_most.open_items(taken)
     return np.array(taken, dtype=np.intp)
 
 
@@ -302,8 +312,8 @@ def _as_floats(name: str, values: Any) -> FloatArray:
         raise ValueError(f"{name} must be an array of numbers: {error}") from None
 
 
-def _dense(embeddings: Any) -> FloatArray:
-    """Return the columns of a sparse matrix that are in use, as an array."""
+def _make_dense(embeddings: Any) -> FloatArray:
+    """Return a CSC matrix without empty columns, dense; ValueError if too large."""
     used = embeddings[:, np.flatnonzero(np.diff(embeddings.indptr))]
     if np.prod(used.shape, dtype=float) > _MOST_NUMBERS:
         raise ValueError(
@@ -316,7 +326,7 @@ def _dense(embeddings: Any) -> FloatArray:
 def _unit_rows(embeddings: Any) -> FloatArray:
     """Return checked embeddings (N, D), dense, each row with length one or zero."""
     if hasattr(embeddings, "tocsc"):  # without importing SciPy
-        embeddings = _dense(embeddings.tocsc())
+        embeddings = _make_dense(embeddings.tocsc())
     array = _as_floats("embeddings", embeddings)
     if array.ndim != 2 or len(array) == 0:
         raise ValueError(
@@ -357,7 +367,7 @@ def _check_relevance(relevance: Any, n_items: int) -> FloatArray:
     return array
 
 
-def _mean_count(count: int, limit: Constraint) -> int:
-    """Return how many items the limit affords at their mean cost, ``count`` at most."""
+def _affordable_count(count: int, limit: Constraint) -> int:
+    """Return how many items of mean cost the budget affords, at most ``count``."""
     room = limit.largest_cost() / max(float(limit.costs.mean()), 1e-300)
     return int(min(count, np.ceil(room)))

@@ -22,9 +22,9 @@ _IRRELEVANT = 1e6
 
 
 def n_competing(k: int) -> int:
-    """Return how many items compete to be ``k`` chosen: 40, doubled to at least 2k.
+    """Return how many items compete for ``k`` places: 40, doubled until at least 2k.
 
-    Doubled, so that the unit of relevance is the same for most ``k``.
+    In steps of doubling, so that most neighbouring ``k`` have the same unit.
     """
     doublings = ((2 * k - 1) // _LEAST_COMPETING).bit_length()
     return int(_LEAST_COMPETING * 2**doublings)
@@ -33,10 +33,11 @@ def n_competing(k: int) -> int:
 def in_units(
     relevance: FloatArray, F: FloatArray, places: IntArray, most: int
 ) -> FloatArray:
-    """Return relevance minus the largest, divided by the range of competing items.
+    """Return relevance (n,) less the largest, divided by the range of competing items.
 
-    ``relevance`` (n,) is that of the rows ``places`` of ``F``.  The ``most`` most
-    relevant ones that are not near copies of a more relevant one compete.
+    ``relevance`` (n,) is that of the rows ``places`` of ``F``, the unit embeddings.
+    The ``most`` most relevant of them that are not near copies of a more relevant one
+    compete.  Zeros if all are equal; if all competitors are, -1e6 for items below them.
     """
     if len(relevance) == 0 or relevance.min() == relevance.max():
         return np.zeros(len(relevance))

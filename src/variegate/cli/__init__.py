@@ -10,7 +10,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line; without click, print how to install it and exit."""
     try:
         import click  # noqa: F401
     except ImportError:

@@ -22,6 +22,8 @@ _SECTIONS = {
     "Documents": {
         "summarize": "summarize",
         "fit-summarizer": "summarize",
+        "evidence": "evidence",
+        "fit-evidence": "evidence",
         "rouge": "rouge",
     },
     "Video": {
@@ -48,7 +50,7 @@ class _App(click.Group):
     def format_commands(
         self, ctx: click.Context, formatter: click.HelpFormatter
     ) -> None:
-        """Write the commands and their help, by subject."""
+        """Write the commands and the first lines of their help, by subject."""
         spacing = max(map(len, _COMMANDS))
         for title, names in _SECTIONS.items():
             rows = [
@@ -63,7 +65,7 @@ class _App(click.Group):
 
 
 def _import_command(name: str) -> click.Command:
-    """Return a command from its module."""
+    """Return the command of a name in ``_COMMANDS``, imported from its module."""
     module = import_module(f"variegate.cli.{_COMMANDS[name]}")
     command: click.Command = getattr(module, name.replace("-", "_"))
     return command
@@ -76,13 +78,14 @@ def app() -> None:
 
 
 def run(command: click.Command = app, name: str = "variegate") -> None:
-    """Run a command line; bad input ends in one line and status 2.
+    """Run the arguments of this process as a command, and exit.
 
-    ``name`` stands before that line.
+    Bad input ends with status 2 and one line, which ``name`` begins; an interrupt ends
+    with status 130.
     """
 
     def fail(message: str, status: int = 2) -> None:
-        """Print an error in one line, and exit."""
+        """Print an error on standard error, and exit with ``status``."""
         print_text(f"{name}: {message}", err=True)
         sys.exit(status)
 
@@ -112,7 +115,7 @@ def run(command: click.Command = app, name: str = "variegate") -> None:
 
 
 def _how_to_resume(error: BaseException) -> str:
-    """Return how to resume; click makes an Abort of every interrupt."""
+    """Return how to resume: the text of an ``Interrupted``, which click wraps."""
     for reason in (error, error.__cause__, error.__context__):
         if isinstance(reason, Interrupted):
             return str(reason)
@@ -120,9 +123,11 @@ def _how_to_resume(error: BaseException) -> str:
 
 
 def refusal_message(error: RefusalError, arguments: Sequence[str]) -> str:
-    """Return the message of a command: a line, or one for each of several problems.
+    """Return the message of an error, with settings as options of the command.
 
-    Under several stands the command line that solves all of them, if it is known.
+    It is one line, or one for each of several problems and, below them, the command
+    line that solves all, if it is known.  ``arguments`` are those of this process
+    (``sys.argv[1:]``).
     """
     from variegate.cli.options import ROLES
 
@@ -131,7 +136,7 @@ def refusal_message(error: RefusalError, arguments: Sequence[str]) -> str:
     known = {name for option in options for name in option.opts}
 
     def option_words(setting: Setting) -> list[str]:
-        """Return the option of a setting and its value, if any, as words."""
+        """Return the option of a setting, or --columns of a role, and any value."""
         name, value = setting.name, setting.value
         option = f"--{name.removesuffix('_fraction').replace('_', '-')}"
         text = ",".join(value) if isinstance(value, tuple) else str(value)
@@ -140,7 +145,7 @@ def refusal_message(error: RefusalError, arguments: Sequence[str]) -> str:
         return ["--columns", name if value is None else f"{name}={text}"]
 
     def as_text(setting: Setting) -> str:
-        """Return an option and its value as text, with the command if another's."""
+        """Return an option and its value as text, and its command if it is another."""
         option, *value = option_words(setting)
         text = " ".join([option, *map(shlex.quote, value)])
         # Some problems are of the model, and are solved where it is fitted.
@@ -162,7 +167,11 @@ def refusal_message(error: RefusalError, arguments: Sequence[str]) -> str:
 def _apply_fixes(
     arguments: Sequence[str], fixes: Sequence[tuple[Setting, list[str]]]
 ) -> list[str] | None:
-    """Return arguments with options set or left out, None if that cannot be."""
+    """Return ``arguments`` with options set or left out.
+
+    ``fixes`` are pairs of a setting and its option, with the value if it has one.  None
+    if a setting to leave out is not in the arguments but in a file.
+    """
     line = [
         part
         for word in arguments

@@ -34,7 +34,7 @@ _FILES = ("reading", "judging", "choosing", "dealing out", "writing")
 
 
 def _engine_note(engine: DaskEngine, stage: str, done: float, total: float) -> str:
-    """Return a note: how far a stage is, in iterations or files, and the workers."""
+    """Return text on iterations or files done, and workers; "" for other stages."""
     if stage == "learning":
         text = f"iteration {done:,} of at most {total:,}"
     elif stage in _FILES and total:
@@ -46,15 +46,15 @@ def _engine_note(engine: DaskEngine, stage: str, done: float, total: float) -> s
 
 @dataclass(frozen=True)
 class Cluster:
-    """A cluster to connect to, or workers to start; false if none is asked for."""
+    """A cluster to connect to, or workers to start; false without either option."""
 
     address: str | None
     n_workers: int | None
-    timeout: float
+    timeout: float  # seconds
     skip_unreadable: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse options that contradict each other."""
+        """Raise UsageError for options that contradict each other."""
         if not self:
             given = given_options()
             for name in given.keys() & {"timeout", "skip_unreadable"}:
@@ -70,10 +70,15 @@ class Cluster:
         import variegate.dask  # noqa: F401 - says what to install
 
     def __bool__(self) -> bool:
+        """Return whether --cluster or --workers is given."""
         return self.address is not None or self.n_workers is not None
 
     def refuse(self, **reasons: str) -> None:
-        """Refuse options, by their parameters, that a cluster cannot use."""
+        """Raise UsageError if an option is given that a cluster cannot use.
+
+        These are --jobs, --separator, and the parameters for which ``reasons`` has a
+        text.  Without a cluster nothing is refused.
+        """
         reasons |= {
             "n_jobs": "each worker has one thread",
             "separator": "the files of a folder need none",
@@ -90,8 +95,8 @@ class Cluster:
     ) -> Iterator[tuple[DaskEngine | None, Progress]]:
         """Yield an engine, None without a cluster, and a progress callback.
 
-        Errors of the cluster or of a file end the command in one line, and so does an
-        interrupt if a text says how to ``resume``.
+        In the with block, errors of the cluster or of a file become ClickException, and
+        an interrupt Interrupted with the text ``resume``, unless that is None.
         """
         from variegate.partitions import PartitionError
 
@@ -142,7 +147,11 @@ _OPTIONS = [
 
 
 def cluster_options(skip_unreadable: bool = True) -> Decorator:
-    """Return the options about a cluster; the command gets a ``Cluster``."""
+    """Return a decorator that adds the options about a cluster to a command.
+
+    The command gets a :class:`Cluster` as its argument ``cluster``.  The option
+    --skip-unreadable is added only with ``skip_unreadable``.
+    """
     names = ("address", "n_workers", "timeout", "skip_unreadable")
     n_used = len(names) - (not skip_unreadable)
     return merge_options(_OPTIONS[:n_used], Cluster, "cluster", *names[:n_used])

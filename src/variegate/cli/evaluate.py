@@ -134,7 +134,7 @@ def evaluate(
         given["methods"] = ()
     skip = cluster.skip_unreadable
     with output.print_warnings_as_notes():
-        rival_table = train and _training_table(train, separator)
+        rival_table = train and _open_training_table(train, separator)
         source = options.open_table(table, separator, skip)
         with cluster.engine_and_progress() as (engine, progress):
             result = first.evaluate(
@@ -165,8 +165,8 @@ def evaluate(
     )
 
 
-def _training_table(path: Path, separator: str | None) -> Table:
-    """Open the table to train rivals on; a separator is used only if it is CSV."""
+def _open_training_table(path: Path, separator: str | None) -> Table:
+    """Open the table of --train; the separator is used only if it is CSV."""
     from variegate.tables.reading import format_of
 
     is_csv = not path.is_dir() and format_of(path) == "csv"
@@ -174,10 +174,13 @@ def _training_table(path: Path, separator: str | None) -> Table:
 
 
 def _evaluation_numbers(result: Evaluation) -> dict[str, Any]:
-    """Return the results for JSON."""
+    """Return the results as values for JSON: intervals by method and score.
+
+    "less" has those of the scores of "reference" less the scores of each other one.
+    """
 
     def plain_intervals(found: dict[str, dict[str, Interval]]) -> dict[str, Any]:
-        """Return intervals as dictionaries, None for NaN."""
+        """Return intervals, by method and score, as dictionaries with None for NaN."""
         return {
             name: {
                 score: {e: None if isnan(x) else x for e, x in it._asdict().items()}
@@ -199,7 +202,7 @@ def _evaluation_numbers(result: Evaluation) -> dict[str, Any]:
 
 
 def _evaluation_text(result: Evaluation, train: Path | None) -> str:
-    """Return the results as tables, and what their columns are."""
+    """Return tables and notes on their columns; for None, a note on --train, too."""
     from variegate.tables.evaluation import NEAR_COPY
 
     over_rows, diversities = result.over_rows(), result.diversities()
@@ -208,8 +211,8 @@ def _evaluation_text(result: Evaluation, train: Path | None) -> str:
         for name, found in diversities.items()
     }
     parts = [
-        f"{result.n_groups:,} groups, {result.wanted_size:.1f} rows of each wanted on "
-        "average",
+        f"{result.n_groups:,} groups, on average {result.wanted_size:.1f} wanted rows "
+        "in each",
         _score_table(_SCORES | _SUBTOPICS, result.intervals()),
         _score_table(_DIVERSITY, diversity),
     ]
@@ -244,7 +247,10 @@ def _evaluation_text(result: Evaluation, train: Path | None) -> str:
 def _score_table(
     heads: Mapping[str, str], found: Mapping[str, dict[str, Interval]]
 ) -> str:
-    """Return a row for each model or method, with the scores that any of them has."""
+    """Return a text table: a line for each model or method in ``found``.
+
+    Columns are the scores, of those in ``heads``, that any of them has.
+    """
     known = set().union(*found.values())
     heads = {score: head for score, head in heads.items() if score in known}
     rows = [("", *heads.values())]
@@ -256,7 +262,11 @@ def _score_table(
 
 
 def _interval_text(score: str, interval: Interval | None, sign: str = "") -> str:
-    """Return a mean and its interval as text, "-" for NaN and "" for None."""
+    """Return a mean and its interval as text, "-" for NaN and "" for None.
+
+    For the scores "size" and "kinds" it is the mean alone.  ``sign`` is "+" to show the
+    sign of positive numbers.
+    """
     if interval is None:
         return ""
     if isnan(interval.mean):

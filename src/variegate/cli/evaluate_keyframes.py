@@ -89,7 +89,7 @@ def evaluate_keyframes(
 def _read_system_and_users(
     chosen: Path, users: Sequence[Path], video: Path | None
 ) -> tuple[list[FloatArray], list[_Choice]]:
-    """Return the histograms of the chosen frames, and the choices of users."""
+    """Return hue histograms of the frames in ``chosen``, and the users' choices."""
     paths = dict.fromkeys([chosen, *users])
     for path in paths:
         if not path.exists():
@@ -110,7 +110,7 @@ def _read_system_and_users(
 
 
 def _read_choices(path: Path, video: Path | None) -> list[_Choice]:
-    """Read a folder's pictures as one choice, or a table's frames, a choice a user."""
+    """Read a folder's pictures as one choice, or a choice of each user in a table."""
     if video is None or path.is_dir():
         return [(str(path), [hue_histogram(image) for _, image in read_pictures(path)])]
     users = read_choices(path, video)
@@ -140,7 +140,7 @@ def _read_choices(path: Path, video: Path | None) -> list[_Choice]:
 def _score_table(
     rows: Sequence[tuple[str, int, KeyframeScore]], mean: KeyframeScore
 ) -> str:
-    """Return a line of scores for each user, and one of their means."""
+    """Return a line of scores for each user, and of several one for their mean."""
     cells: list[tuple[str, ...]] = [
         ("user", "frames", "precision", "recall", "F", "CUSa", "CUSe")
     ]

@@ -9,7 +9,12 @@ from typing import Any
 
 import click
 
-from variegate.application.table_defaults import EMPTY_GROUPS, KERNELS, LAM
+from variegate.application.table_defaults import (
+    EMPTY_GROUPS,
+    KERNELS,
+    LAM,
+    QUALITY_MODELS,
+)
 from variegate.cli import options, output
 from variegate.cli.cluster import Cluster, cluster_options, note_unreadable
 from variegate.cli.options import option
@@ -57,6 +62,11 @@ def _parse_target(text: str) -> dict[str, float]:
 @option(
     "--kernel", "Similarity to learn; auto takes the best on held-out groups.",
     KERNELS, default=KERNELS[0],
+)  # fmt: skip
+@option(
+    "--quality-model", "Quality of a row: linear in its features, with the log-odds of "
+    "boosted trees among them, or auto: the better one on held-out groups, where "
+    "kernels are compared.", QUALITY_MODELS, default=QUALITY_MODELS[0],
 )  # fmt: skip
 @option(
     "--decoder", "Algorithm that chooses rows; mbr and expected-f choose more rows "
@@ -156,7 +166,10 @@ def fit(
 
 @contextmanager
 def _manage_checkpoint(checkpoint: Path | None) -> Iterator[None]:
-    """If interrupted, say how to resume from a checkpoint; if failed, remove it."""
+    """Raise Interrupted, with how to resume from a checkpoint, at an interrupt.
+
+    At a ValueError, remove the checkpoint unless it was there before.
+    """
     is_new = checkpoint is not None and not checkpoint.exists()
     try:
         yield
@@ -180,7 +193,7 @@ def _is_page(path: Path) -> bool:
 def _check_outputs(
     table: Path, out: Path, reports: Sequence[Path], force: bool
 ) -> None:
-    """Refuse, before any work, outputs that must not be written."""
+    """Raise UsageError, before any work, for outputs that exist or are not writable."""
     output.refuse_to_replace(out, "-o", [table], force)
     for path in reports:
         if path.resolve() == out.resolve():

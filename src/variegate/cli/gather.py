@@ -42,11 +42,10 @@ def gather(
 ) -> None:
     """Bring the rows of each group together in one file.
 
-    The Parquet or Arrow files of a folder are written anew, in bounded memory. Rows of
-    a group keep their order; groups are spread over the files as if at random, but
-    always alike. Until the end there is a hidden folder beside that of -o, on a disk
-    with room for the whole table; run again after an interruption, the command resumes
-    from it.
+    The Parquet or Arrow files of a folder are written anew, in bounded memory. Groups
+    are in the order of their first rows, and rows of a group keep their order. Until
+    the end there is a hidden folder beside that of -o, on a disk with room for the
+    whole table; run again after an interruption, the command resumes from it.
     """
     from variegate.tables.gathering import gather as gather_folder
 

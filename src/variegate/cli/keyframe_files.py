@@ -41,7 +41,7 @@ _LONGEST_FILE = 200  # bytes of a file's name; of 255, writing takes some
 
 @dataclass(frozen=True)
 class Job:
-    """A video, the name it has in the names of pictures, and its folder."""
+    """A video, its name in the names of pictures, and the folder for its results."""
 
     video: Path
     name: str
@@ -49,9 +49,10 @@ class Job:
 
 
 def make_jobs(videos: Sequence[Path], out: Path) -> list[Job]:
-    """Return videos and their folders, or refuse all if a file is missing.
+    """Return a job for each video; raise UsageError if a file is missing.
 
-    A folder stands for the videos in it and in its folders.
+    A folder stands for the videos in it and in its folders.  Results of one video go to
+    ``out`` itself, of several to a folder each in it.
     """
     distinct: dict[Path, Path] = {}
     for path in videos:
@@ -76,7 +77,7 @@ def make_jobs(videos: Sequence[Path], out: Path) -> list[Job]:
 
 
 def _list_videos(folder: Path) -> list[Path]:
-    """Return the videos in a folder and below; note the other files."""
+    """Return the videos in a folder and below; print a note on other files."""
     files = files_below(folder)
     videos = [file for file in files if file.suffix.lower() in VIDEO_SUFFIXES]
     if not videos:
@@ -94,14 +95,14 @@ def _list_videos(folder: Path) -> list[Path]:
 
 
 def _safe_file_name(video: Path) -> str:
-    """Return a video's name without suffix, short and printable."""
+    """Return a video's name without suffix, printable and of at most 100 bytes."""
     name = "".join(c if c.isprintable() and c != "\\" else "_" for c in video.stem)
     name = name.encode()[:_LONGEST_NAME].decode(errors="ignore")
     return name.strip(". ") or "video"
 
 
 def refuse_results(folders: Sequence[Path]) -> None:
-    """Stop earlier results from being replaced."""
+    """Raise UsageError if a folder has results of an earlier run."""
     for folder, name in product(folders, (TABLE, SHEET, PAGE)):
         if (folder / name).exists():
             raise click.UsageError(
@@ -112,7 +113,7 @@ def refuse_results(folders: Sequence[Path]) -> None:
 
 @contextmanager
 def create_folders(folders: Sequence[Path]) -> Iterator[None]:
-    """Make folders to write into, and remove the empty ones at the end."""
+    """Make folders to write into; at the end, remove new ones that stayed empty."""
     paths = {path for folder in folders for path in (folder, *folder.parents)}
     missing = [path for path in paths if not path.exists()]
     try:
@@ -126,7 +127,7 @@ def create_folders(folders: Sequence[Path]) -> Iterator[None]:
 
 
 def _make_folder(folder: Path) -> None:
-    """Make a folder that can be written into, or refuse."""
+    """Make a folder if it is missing; raise UsageError if it cannot be written into."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -142,7 +143,7 @@ def _make_folder(folder: Path) -> None:
 def check_template(
     context: click.Context, parameter: click.Parameter, value: str
 ) -> str:
-    """Refuse a template that cannot name a picture."""
+    """Return a template of picture names, or raise BadParameter: a click callback."""
     if _TEMPLATE.fullmatch(value) is None:
         raise click.BadParameter(
             f"{value!r} is not a name for pictures: write a file name that ends in "
@@ -159,7 +160,7 @@ def check_template(
 
 
 def check_template_distinguishes(template: str, most: int | None) -> None:
-    """Refuse a template that has one name for all pictures."""
+    """Raise UsageError if a template names all pictures alike, unless ``most`` is 1."""
     if most != 1 and not re.search(r"\{(?:n|frame|time)\b", template):
         raise click.UsageError(
             f"--template {template!r} gives all pictures one name; add {{n}}, "
@@ -168,7 +169,7 @@ def check_template_distinguishes(template: str, most: int | None) -> None:
 
 
 def picture_names(template: str, job: Job, summary: VideoSummary) -> list[str]:
-    """Return the names of the pictures, all different."""
+    """Return a file name for each key frame; raise UsageError unless all differ."""
     names = [
         template.format(name=job.name, n=n, frame=keyframe.number, time=keyframe.time)
         for n, keyframe in enumerate(summary.keyframes, 1)
@@ -190,7 +191,7 @@ def picture_names(template: str, job: Job, summary: VideoSummary) -> list[str]:
 
 
 def keyframe_table(video: Path, rows: Sequence[Mapping[str, Any]]) -> bytes:
-    """Return the table of key frames, as CSV."""
+    """Return the table of key frames as CSV; ``rows`` lack only the video's name."""
     text = io.StringIO()
     writer = csv.DictWriter(text, _COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -202,7 +203,10 @@ def keyframe_table(video: Path, rows: Sequence[Mapping[str, Any]]) -> bytes:
 def write_results(
     folder: Path, contents: Mapping[str, bytes], force: bool, sources: Sequence[Path]
 ) -> None:
-    """Write all files in order, or none; none over ``sources``, the videos."""
+    """Write files by their names in order, all or none, and none over ``sources``.
+
+    With ``force``, the results of an earlier run are removed before.
+    """
     from variegate.files.atomic import write_atomic
 
     for name in contents:
@@ -228,7 +232,7 @@ def write_results(
 def _remove_results(folder: Path, sources: Sequence[Path]) -> None:
     """Remove the files of an earlier run: pictures that its table lists, then the rest.
 
-    The table goes last: it lists the files to remove.
+    The table goes last: it lists the files to remove.  ``sources`` are kept.
     """
     listed: list[str] = []
     with suppress(OSError, csv.Error):

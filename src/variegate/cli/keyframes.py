@@ -113,7 +113,7 @@ def keyframes(
         def pick_and_write(job: Job, progress: Progress) -> dict[str, Any]:
             """Choose the frames of a video, write its files, and return its report."""
             summary = picker.pick(job.video, progress=progress, **choice)
-            contents, report = _outputs(job, summary, template, storyboard, html)
+            contents, report = _make_outputs(job, summary, template, storyboard, html)
             files.write_results(job.folder, contents, force, sources)
             return report
 
@@ -127,10 +127,13 @@ def keyframes(
 def _process_videos(
     jobs: Sequence[Job], work: Callable[[Job, Progress], dict[str, Any]], as_json: bool
 ) -> list[dict[str, Any]]:
-    """Work on each video, print its report or failure, and return the reports."""
+    """Call ``work`` for each video, print and return the reports that it returns.
+
+    A video that fails has no report: the error is printed, and the others follow.
+    """
     reports: list[dict[str, Any]] = []
     # A file that is not a video fails at once, not after hours with the others.
-    videos = [job for job in jobs if _is_video(job.video)]
+    videos = [job for job in jobs if _check_video(job.video)]
     for number, job in enumerate(videos, 1):
         label = job.video.name
         if len(videos) > 1:
@@ -155,10 +158,10 @@ def _process_videos(
     return reports
 
 
-def _outputs(
+def _make_outputs(
     job: Job, summary: VideoSummary, template: str, with_sheet: bool, with_page: bool
 ) -> tuple[dict[str, bytes], dict[str, Any]]:
-    """Return the contents of files by their names, and the report of a video."""
+    """Return the contents of files by their names, and a video's report for JSON."""
     from variegate.video.keyframe_page import html_report
     from variegate.video.storyboard import encode_jpeg, encode_png, storyboard
 
@@ -185,7 +188,7 @@ def _outputs(
 
 
 def _print_report(job: Job, report: Mapping[str, Any], as_json: bool) -> None:
-    """Print a line for each key frame, and name the files that were written."""
+    """Print a line for each key frame, unless ``as_json``, and the files written."""
     rows = report["keyframes"]
     for row in [] if as_json else rows:
         file, when = job.folder / row["file"], time_label(row["time"])
@@ -199,8 +202,8 @@ def _print_report(job: Job, report: Mapping[str, Any], as_json: bool) -> None:
     output.print_text(f"written: {job.folder}: {', '.join(names)}", err=True)
 
 
-def _is_video(path: Path) -> bool:
-    """Tell whether a file is a readable video; print why it is not."""
+def _check_video(path: Path) -> bool:
+    """Return whether a file can be opened as a video; if not, print the reason."""
     try:
         promised_duration(path)
     except VideoError as error:

@@ -34,7 +34,7 @@ class NumberType(click.FloatRange):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Any:
-        """Return the number of a text in the range."""
+        """Return the number of a text, or fail if it is not finite or not in range."""
         number = super().convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a finite number.", param, ctx)
@@ -51,7 +51,7 @@ class Parsed(click.ParamType):  # type: ignore[type-arg]
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Any:
-        """Return the value that a text is parsed to."""
+        """Return the value parsed from a text, or fail; other values stay."""
         try:
             return self.parse(value) if isinstance(value, str) else value
         except ValueError as error:
@@ -59,7 +59,7 @@ class Parsed(click.ParamType):  # type: ignore[type-arg]
 
 
 def _parse_names(text: str) -> tuple[str, ...]:
-    """Return names between commas."""
+    """Return the names between commas, without spaces around them."""
     names = tuple(name.strip() for name in text.split(","))
     if not all(names):
         raise ValueError(f"{text!r} has nothing between two commas.")
@@ -67,7 +67,7 @@ def _parse_names(text: str) -> tuple[str, ...]:
 
 
 def _parse_size(text: str) -> int:
-    """Return bytes from "512MB", "4G" or a number."""
+    """Return the number of bytes in "512MB", "4G" or "1000"; K is 1024."""
     number = r"(\d+\.?\d*|\.\d+)"
     match = re.fullmatch(rf"{number}\s*([KMGT]?)(?:i?B)?", text.strip(), re.I)
     if match is None or float(match[1]) <= 0.0:
@@ -77,7 +77,11 @@ def _parse_size(text: str) -> int:
 
 
 def _parse_role(text: str) -> Path | dict[str, Any]:
-    """Return the path of a TOML file of roles, or one role and its columns."""
+    """Return ``{role: columns}`` for a value "ROLE=COLUMNS" of --columns.
+
+    Columns are a tuple of names for roles in ``_LISTS``, else one name.  The name of a
+    file, and a value without "=", are returned as the path of a TOML file.
+    """
     role, equals, names = text.partition("=")
     if not equals or Path(text).exists():
         return Path(FILE.convert(text, None, None))
@@ -104,10 +108,11 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 def option(names: str, help: str, type: Any = None, **settings: Any) -> Decorator:
-    """Return an option by its names and the name of its value: ``"-o --out FILE"``.
+    """Return a click option by its names and that of its value: ``"-o --out FILE"``.
 
-    Without a name of the value it is a flag, or one of several words as ``type``.  A
-    default is shown; ``name`` is the parameter, if it is not that of the option.
+    Without the name of a value it is a flag, unless ``type`` is a sequence of words to
+    choose from.  A default is shown.  ``name``, one of click's ``settings``, is the
+    parameter of the command, if it is not named as the option.
     """
     words = names.split()
     if not words[-1].startswith("-"):
@@ -129,17 +134,18 @@ def combine_options(*options: Decorator) -> Decorator:
 def merge_options(
     options: Sequence[Decorator], make: Callable[..., Any], name: str, *parts: str
 ) -> Decorator:
-    """Return a decorator that adds options; the command gets one value made of them.
+    """Return a decorator that adds options, and merges their values into one.
 
-    ``make`` takes the ``parts``, parameters of the options, and the command ``name``.
+    ``make`` takes the parameters ``parts`` of these options by name.  The command gets
+    its result as the parameter ``name``.
     """
 
     def decorate(command: Callable[..., Any]) -> Any:
-        """Add the options to a command."""
+        """Return a command that takes the options."""
 
         @wraps(command)
         def call_with_merged(**given: Any) -> Any:
-            """Call the command with one value in place of the parts."""
+            """Call the command with the result of ``make`` in place of the parts."""
             made = make(**{part: given.pop(part) for part in parts})
             return command(**{name: made}, **given)
 
@@ -149,7 +155,7 @@ def merge_options(
 
 
 def given_options() -> dict[str, str]:
-    """Return the options on the command line, as they are written, by parameter."""
+    """Return by parameter the options on the command line: ``{"n_jobs": "--jobs"}``."""
     context = click.get_current_context()
     return {
         str(option.name): option.opts[-1]
@@ -171,7 +177,7 @@ JSON = json_option("Print JSON instead of text.")
 
 
 def encoding_option(of: str) -> Decorator:
-    """Return --encoding; ``of`` names the files in its help."""
+    """Return a decorator that adds --encoding; ``of`` names the files in its help."""
     return option("--encoding NAME", f"Encoding of {of}.", default="utf-8")
 
 
@@ -185,7 +191,11 @@ MAX_ITER_HELP = "Most iterations of the solver."
 
 
 def omega_option(item: str, command: str, note: str = "", **more: Any) -> Decorator:
-    """Return --omega of a command that trains models for another command."""
+    """Return --omega of a command that trains; its value is a tuple.
+
+    In the help, ``item`` is the noun for an item, ``command`` the one that applies the
+    model, and ``note`` the end.  ``more`` are settings of :func:`option`.
+    """
     text = (
         f"Cost of a missed {item} relative to a wrong one. Repeat to train several; "
         f"{command} takes any value between them.{note}"
@@ -194,13 +204,14 @@ def omega_option(item: str, command: str, note: str = "", **more: Any) -> Decora
 
 
 def learning_options(lam: float, max_iter: int, item: str, command: str) -> Decorator:
-    """Return --lam, --omega and --max-iter with the defaults of an estimator.
+    """Return a decorator that adds --lam, --omega and --max-iter.
 
-    They are written again rather than read: estimators take long to import.
+    ``lam`` and ``max_iter`` are defaults: estimators, which have them, take long to
+    import.  For ``item`` and ``command`` see :func:`omega_option`.
     """
 
     def unpack_single(_: object, __: object, value: tuple[float, ...]) -> Any:
-        """Return several values as they are, and a single one alone."""
+        """Return a tuple of several values, or the only value."""
         return value if value[1:] else value[0]
 
     return combine_options(
@@ -236,7 +247,7 @@ _LISTS = ("quality", "categorical", "similarity")
 
 
 def role_option(role: str, default: str = "") -> Decorator:
-    """Return the option for a role of columns, or for missing values."""
+    """Return the option for a role of columns; ``default`` ends its help."""
     text = _ROLE_HELP[role] + default
     if role == "missing":
         return option("--missing", text, table_defaults.MISSING)
@@ -245,9 +256,10 @@ def role_option(role: str, default: str = "") -> Decorator:
 
 
 def column_options(*roles: str) -> Decorator:
-    """Return options for some roles, and ``--columns`` for all.
+    """Return a decorator that adds an option for each role, and --columns for all.
 
-    The command gets ``roles``, a dictionary of the roles that were given.
+    The command gets ``roles``, a dictionary from each given role to its column or, for
+    roles of several columns, a tuple.
     """
     others = ", ".join(role for role in ROLES if role not in roles)
     text = (
@@ -263,7 +275,10 @@ def column_options(*roles: str) -> Decorator:
 def _merge_roles(
     columns: Sequence[Path | dict[str, Any]], **given: Any
 ) -> dict[str, Any]:
-    """Return columns by role; options go before --columns, and these before a file."""
+    """Return columns by role from values of --columns and from options of roles.
+
+    Options override --columns ROLE=COLUMN, which override files.
+    """
     roles: dict[str, Any] = {}
     for part in sorted(columns, key=lambda part: isinstance(part, dict)):
         if isinstance(part, dict):
@@ -319,7 +334,10 @@ DIVERSITY = option(
 def open_table(
     path: Path, separator: str | None, skip_unreadable: bool = False
 ) -> Table:
-    """Open a table: a file, or a folder of files; a separator is for CSV."""
+    """Return the table in a file or a folder of files; only CSV takes a separator.
+
+    With ``skip_unreadable``, files of a folder that cannot be read are left out.
+    """
     from variegate.tables.reading import TableFile
     from variegate.tables.table import as_table
 
@@ -334,21 +352,24 @@ def open_table(
 
 
 def load_model(path: Path) -> Any:
-    """Load a model of any kind."""
+    """Load a model of any kind from its file."""
     from variegate.files.models import load
 
     return load(path)
 
 
 def load_selector(path: Path, memory: int, n_jobs: int) -> TableSelector:
-    """Load a model for tables, to be used on this machine."""
+    """Load a model for tables from its file, and set it up by :func:`as_selector`."""
     import variegate.tables.selector  # noqa: F401 - says what to install
 
     return as_selector(load_model(path), path, memory, n_jobs)
 
 
 def as_selector(model: Any, path: Path, memory: int, n_jobs: int) -> TableSelector:
-    """Return the model of a file if it is one for tables, for use on this machine."""
+    """Set ``memory`` (bytes) and ``n_jobs`` of a model in place, and return it.
+
+    Raises UsageError, which names the file ``path``, if it is not about tables.
+    """
     from variegate.tables.selector import TableSelector
 
     if not isinstance(model, TableSelector):
@@ -371,7 +392,7 @@ every_option = partial(
 
 
 def require_opencv() -> None:
-    """Refuse to start without OpenCV, and keep FFmpeg silent."""
+    """Raise ImportError without OpenCV; set the variable that silences FFmpeg."""
     from variegate.video.reading import require_cv2
 
     # FFmpeg would repeat the messages of commands on standard error.

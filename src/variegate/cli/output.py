@@ -21,7 +21,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 def print_text(text: str, err: bool = False) -> None:
-    """Print text, with control characters from files replaced."""
+    """Print text, its control characters as U+FFFD; on standard error if ``err``."""
     click.echo(_CONTROL.sub("\ufffd", text), err=err)
 
 
@@ -77,7 +77,7 @@ def print_warnings_as_notes(*whole: type[Warning]) -> Iterator[None]:
 
 
 def abbreviate_names(names: Sequence[str], most: int) -> str:
-    """Return the first ``most`` names, and the number of the others."""
+    """Return text such as "a, b and 3 more", with the first ``most`` names."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
@@ -85,7 +85,10 @@ def abbreviate_names(names: Sequence[str], most: int) -> str:
 def check_writable(
     path: Path, *, is_folder: bool = False, option: str | None = None
 ) -> Path:
-    """Return the path of a file, or a folder, unless it could not be written."""
+    """Return the path of a file or folder; raise BadParameter if not writable.
+
+    ``option`` is its name in the message, by default that of click's parameter.
+    """
     reason = ""
     if not path.parent.is_dir():
         reason = f"there is no folder {path.parent}"
@@ -99,7 +102,10 @@ def check_writable(
 def refuse_to_replace(
     target: Path | None, option: str, inputs: Sequence[str | Path], force: bool
 ) -> None:
-    """Refuse to write over a file to read, or over another without ``--force``."""
+    """Raise UsageError if ``target`` is one of the ``inputs``, or exists without force.
+
+    ``option`` is the one that names the target.
+    """
     if target is None or not target.exists():
         return
     for source in map(Path, inputs):

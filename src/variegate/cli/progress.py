@@ -21,18 +21,18 @@ PATIENCE = 2.0  # seconds before anything is shown
 
 
 def rows_note(stage: str, done: float, total: float) -> str:
-    """Return the number of rows done, "" where the total is known."""
+    """Return text such as "2,000 rows" for rows done; "" for 0, or with a total."""
     return "" if total or not done else f"{done:,} rows"
 
 
 def video_note() -> Note:
-    """Return notes on the time in a video, and the frames read a second."""
+    """Return a function that notes the time in a video, and frames read a second."""
     from variegate.video.reading import time_label
 
     started, n_frames = time.monotonic(), 0
 
     def time_and_pace(stage: str, done: float, total: float) -> str:
-        """Return the note of one more frame."""
+        """Count one more frame, and return its note; times are in seconds."""
         nonlocal n_frames
         n_frames += 1
         end = f" of {time_label(total)}" if total else ""
@@ -82,7 +82,7 @@ def show_progress(
 
 
 def _make_progress_line() -> Bars | None:
-    """Return a progress line not yet shown, None where there is no terminal for it."""
+    """Return a rich progress line, not yet shown; None without a terminal for it."""
     if not sys.stderr.isatty():
         return None
     from rich import progress

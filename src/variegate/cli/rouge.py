@@ -66,21 +66,21 @@ def score_files(
     as_json: bool,
     **settings: Any,
 ) -> None:
-    """Print the scores of files by a kind of ``Rouge``."""
+    """Print notes and the scores of files, by the class ``kind`` with ``settings``."""
     from variegate.files.folders import read_text
     from variegate.text.rouge import mean_scores, read_exceptions
 
-    def read_lines(path: Path) -> str:
-        """Read a text, its line ends as newlines."""
+    def read_with_newlines(path: Path) -> str:
+        """Return the text of a file, its line ends as newlines."""
         return read_text(path, encoding).replace("\r\n", "\n")
 
     scorer = kind(
         exceptions=None if wordnet is None else read_exceptions(wordnet),
         references="best" if best else "average",
-        stop_words=read_lines(stop_words).split() if stop_words else None,
+        stop_words=read_with_newlines(stop_words).split() if stop_words else None,
         **settings,
     )
-    texts = {path: read_lines(path) for path in references}
+    texts = {path: read_with_newlines(path) for path in references}
     unicode_hint = "" if scorer.unicode else "; --unicode counts letters outside ASCII"
     for path, text in texts.items():
         if not text.strip():
@@ -92,7 +92,7 @@ def score_files(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a note says it in the words of the options
         prepared = scorer.prepare([texts[path] for path in references])
-    rows = [(str(path), prepared.score(read_lines(path))) for path in systems]
+    rows = [(str(path), prepared.score(read_with_newlines(path))) for path in systems]
     for text in _score_notes(scorer, texts, wordnet):
         output.print_note(text)
     rows.append(("mean", mean_scores(row for _, row in rows)))
@@ -108,7 +108,7 @@ def score_files(
 def _score_notes(
     scorer: Rouge, references: Mapping[Path, str], wordnet: Path | None
 ) -> Iterator[str]:
-    """Yield notes on scores that may surprise a user."""
+    """Yield notes on stems, and on letters in ``references`` that do not count."""
     from variegate.text.rouge_tokens import mostly_beyond_ascii
 
     if scorer.stem and wordnet is None:
@@ -124,7 +124,7 @@ def _score_notes(
 
 
 def _score_table(rows: Sequence[tuple[str, Mapping[str, Score]]]) -> str:
-    """Return a line for each summary and measure."""
+    """Return a text table with a line for each summary and measure."""
     heads = ("system", "measure", "P", "R", "F")
     cells = [
         (name, measure, *(f"{value:.5f}" for value in score))

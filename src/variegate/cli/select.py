@@ -107,9 +107,9 @@ def select(
         return
     refuse_other_data(table, loaded, html)
     if model is None:
-        choose = _method_selector(str(method), roles, given)
+        choose = _bind_method(str(method), roles, given)
     else:
-        choose = _model_selector(model, loaded, roles, given)
+        choose = _bind_model(model, loaded, roles, given)
     with output.print_warnings_as_notes():
         source = options.open_table(table, separator, cluster.skip_unreadable)
         found = _choose_rows(partial(choose, source, out=out, **given), cluster)
@@ -117,7 +117,10 @@ def select(
 
 
 def _choose_rows(choose: Callable[..., Any], cluster: Cluster) -> Any:
-    """Call ``choose`` with a progress and, on a cluster, an engine; return the rows."""
+    """Return the Choices of ``choose``, or its FolderSelection on a cluster.
+
+    It gets ``progress``, and on a cluster ``engine`` and ``skip_unreadable``, too.
+    """
     resume = "run it again, and it does only what is missing" if cluster else None
     with cluster.engine_and_progress(resume) as (engine, progress):
         if not cluster:
@@ -127,7 +130,7 @@ def _choose_rows(choose: Callable[..., Any], cluster: Cluster) -> Any:
 
 
 def _print_choices(found: Any, is_folder: bool, out: Path, as_json: bool) -> None:
-    """Print notes and counts of ``found``, a FolderSelection or else Choices."""
+    """Print counts of a FolderSelection or Choices, and notes on files and values."""
     numbers = _folder_numbers(found) if is_folder else _choice_numbers(found, out)
     note_unreadable(numbers.get("unreadable", ()))
     for name, number in found.unknown_levels.items():
@@ -140,12 +143,13 @@ def _print_choices(found: Any, is_folder: bool, out: Path, as_json: bool) -> Non
     output.print_written(out)
 
 
-def _method_selector(
+def _bind_method(
     method: str, roles: Mapping[str, Any], given: dict[str, Any]
 ) -> Callable[..., Any]:
-    """Return ``select_untrained`` for a method and ``roles`` of columns.
+    """Return the function ``select_untrained`` with method and columns set.
 
-    Of the options ``given``, omega is removed, and seed is 0 where it is None.
+    Of the options ``given``, omega is removed, and seed is 0 where it is None, in
+    place.
     """
     from variegate.tables.columns import Columns
     from variegate.tables.selecting import select_untrained
@@ -156,10 +160,10 @@ def _method_selector(
     return partial(select_untrained, columns=Columns.of(**roles), method=method)
 
 
-def _model_selector(
+def _bind_model(
     path: Path, model: Any, roles: Mapping[str, Any], given: dict[str, Any]
 ) -> Callable[..., Any]:
-    """Return ``select`` of the loaded ``model``, with group and cost from ``roles``.
+    """Return the method ``select`` of a model with group and cost from ``roles``.
 
     Remove diversity, memory, n_jobs and seed from the options ``given``: the last three
     are set in the selector.  ``path`` of the model is for messages.
@@ -213,6 +217,6 @@ def _folder_numbers(found: FolderSelection) -> dict[str, Any]:
 def _summary_text(
     rows: int, groups: int, empty_groups: int, chosen: int, **others: Any
 ) -> str:
-    """Return a line with counts of rows, groups and chosen rows."""
+    """Return a line of four counts for JSON; ``others`` are not shown."""
     none = f", none from {empty_groups:,} of them" if empty_groups else ""
     return f"{chosen:,} of {rows:,} rows chosen from {count(groups, 'group')}{none}"

@@ -21,13 +21,13 @@ _KNOWN = {
 
 
 def is_for_items(model: Any) -> bool:
-    """Return whether a model chooses from pictures, documents or videos."""
+    """Whether a model, or None, chooses from pictures, documents or videos."""
     known = ("picture-selector", "summarizer", "keyframe-picker")
     return getattr(model, "_type", None) in known
 
 
 def refuse_other_data(path: Path, model: Any, html: Path | None) -> None:
-    """Refuse a contact sheet, and a folder without tables for a model of tables."""
+    """Raise UsageError for --html, or a table's model with a folder of other files."""
     from variegate.files.folders import files_below
     from variegate.tables.reading import FORMATS
 
@@ -48,7 +48,11 @@ def choose_items(
     path: Path, model: Any, out: Path, html: Path | None, force: bool, as_json: bool,
     **limits: Any,
 ) -> None:  # fmt: skip
-    """Choose items of each group by a model, and write them."""
+    """Write a table ``out`` of the items that a model chooses, and print counts.
+
+    ``html`` is a page of their pictures or texts, if not None; ``limits`` are ``k``,
+    ``omega``, ``at_most`` and ``per``.
+    """
     from variegate.files.atomic import write_atomic
     from variegate.material.contact_sheet import contact_sheet
     from variegate.material.selecting import select_items
@@ -79,7 +83,10 @@ def choose_items(
 
 
 def _item_numbers(found: SelectedItems, out: Path) -> dict[str, Any]:
-    """Return the numbers of chosen items, by group."""
+    """Return numbers of items, groups and chosen items, and the file ``out``, for JSON.
+
+    "chosen_by_group" has the number of chosen items by the name of each group.
+    """
     names = found.material.names
     return {
         "items": sum(found.material.sizes),
@@ -92,7 +99,7 @@ def _item_numbers(found: SelectedItems, out: Path) -> dict[str, Any]:
 
 
 def _summary_text(found: SelectedItems) -> str:
-    """Return the numbers of chosen items in a sentence."""
+    """Return the numbers of chosen and of all items, and of groups, as text."""
     material = found.material
     chosen, n_items = sum(map(len, found.chosen.values())), sum(material.sizes)
     n_groups = count(len(material.names), "group")

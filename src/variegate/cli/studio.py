@@ -94,17 +94,17 @@ def studio(
         material.limit(at_most, per)
         for note in material.notes:
             print_note(note)
-        session = _make_session(material, store, str(data))
+        session = _open_session(material, store, str(data))
     with closing(session):
         session.start(**({} if order is None else {"order": order}))
         print_text(f"{_size_text(session)}; picks are kept in {store}", err=True)
-        show = partial(_open_browser, host, not no_browser)
+        show = partial(_announce_address, host, not no_browser)
         serve(session, host, port, on_start=show)
     print_text(f"the picks are in {store}", err=True)
 
 
 def _size_text(session: Session) -> str:
-    """Return how many groups and items there are, and how many are done."""
+    """Return text on the numbers of groups, of items, and of groups done."""
     material, n_done = session.material, len(session.done_picks())
     n_items = sum(material.sizes)
     items = f"{n_items:,} {material.nouns[n_items != 1]}"
@@ -112,8 +112,11 @@ def _size_text(session: Session) -> str:
     return f"{count(len(material.names), 'group')} of {items}{so_far}"
 
 
-def _make_session(material: Material, path: Path, data: str) -> Session:
-    """Open the store of picks at a path, and return a session; close it on failure."""
+def _open_session(material: Material, path: Path, data: str) -> Session:
+    """Open the file of picks at ``path``, or make it, and return a session on it.
+
+    ``data`` is the name of the data in messages; close the session to close the file.
+    """
     from variegate.studio.proposals import Proposer
     from variegate.studio.session import Session
     from variegate.studio.store import Store
@@ -127,8 +130,8 @@ def _make_session(material: Material, path: Path, data: str) -> Session:
         raise
 
 
-def _open_browser(host: str, opens_browser: bool, address: str) -> None:
-    """Print the address, warn of other machines, and open a browser."""
+def _announce_address(host: str, opens_browser: bool, address: str) -> None:
+    """Print the address, note if others can reach it, and open a browser if asked."""
     from variegate.studio.serving import is_loopback
 
     if not is_loopback(host):
@@ -145,7 +148,7 @@ def _open_browser(host: str, opens_browser: bool, address: str) -> None:
 
 
 def can_open_browser() -> bool:
-    """Return whether there is a screen for a browser to open on."""
+    """Whether there is a screen for a browser to open on, by the environment."""
     if os.environ.get("BROWSER") or sys.platform in ("darwin", "win32"):
         return True
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

@@ -15,8 +15,9 @@ from variegate.dask.errors import SchedulerLostError
 #: Seconds that ending may take before the rest is left to the system.
 _CLOSING = 10.0
 
-#: A short-lived cluster of one user needs no dashboard, and has no lost workers: one
-#: that is down when this time has passed since an earlier end would not be restarted.
+#: A short-lived cluster of one user needs no dashboard.  Workers never count as lost:
+#: one that is down when the time-out of an earlier lost worker ends would not be
+#: restarted.
 _CONFIG = {
     "distributed.deploy.lost-worker-timeout": "365 days",
     "distributed.scheduler.allowed-failures": 2,  # each one costs seconds here

@@ -1,4 +1,7 @@
-"""An engine that brings the work to a Dask cluster."""
+"""An engine that brings the work to a Dask cluster.
+
+Workers are given by their addresses.  Items and tasks are numbered from 0, in order.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ from variegate.partitions.engine import Engine, tree_reduce
 T = TypeVar("T")
 R = TypeVar("R")
 
-#: A finished task: its number, its result, and its error if it failed.
+#: A finished task: its number, its result (None on failure), and its error or None.
 Outcome = tuple[int, Any, Exception | None]
 
 #: Seconds between two looks at the cluster while waiting for results.
@@ -108,13 +111,17 @@ class DaskEngine(Engine):
         progress: StageProgress = ignore,
         ordered: bool = True,
     ) -> Iterator[R]:
-        """Yield ``function(item)`` for all items, as they finish unless ``ordered``."""
+        """Yield ``function(item)`` for all items, as they finish unless ``ordered``.
+
+        If several workers die, the items left are computed in isolation, in order.
+        ``progress`` is called with the numbers of finished and of all items.
+        """
         if not items:
             return
         left = dict(enumerate(items))
         try:
             graph = Graph(function)
-            owners = self._affinity.owners(items, self._wait_for_workers())
+            owners = self._affinity.assign_owners(items, self._wait_for_workers())
             keys = graph.add_leaves(items, owners)
             for k, result in self._submit_and_yield(graph, keys, progress, ordered):
                 del left[k]
@@ -134,7 +141,7 @@ class DaskEngine(Engine):
             raise ValueError("there is nothing to add up")
         workers = self._wait_for_workers()
         graph = Graph(function)
-        owners = self._affinity.owners(items, workers)
+        owners = self._affinity.assign_owners(items, workers)
         root = graph.add_tree(items, owners, add, sum(workers.values()))
         total: R
         try:
@@ -183,11 +190,15 @@ class DaskEngine(Engine):
         progress: StageProgress = ignore,
         ordered: bool = True,
     ) -> Iterator[tuple[int, Any]]:
-        """Submit a graph; yield the number and result of each of ``keys``, or raise."""
+        """Submit a graph; yield the number, in ``keys``, and the result of each task.
+
+        They come in the order of ``keys``, or as they finish unless ``ordered``.  The
+        error of a task is raised.  ``progress`` is called as in :meth:`map`.
+        """
         outcomes: SimpleQueue[Outcome] = SimpleQueue()
         held: dict[int, Outcome] = {}
         n_yielded = 0
-        with self._explained_errors(), graph.submitted(self.client, keys) as futures:
+        with self._explain_errors(), graph.submit(self.client, keys) as futures:
             for k, future in enumerate(futures):
                 self.client.loop.add_callback(
                     self._fetch_result, k, future, outcomes.put
@@ -206,7 +217,7 @@ class DaskEngine(Engine):
     async def _fetch_result(
         self, k: int, future: Future, put: Callable[[Outcome], None]
     ) -> None:
-        """Gather the result of task ``k``, and call ``put`` with its outcome."""
+        """Fetch the result of task ``k``, and call ``put`` with its outcome."""
         try:
             [result] = await self.client.gather([future], asynchronous=True)
         except Exception as error:
@@ -216,7 +227,11 @@ class DaskEngine(Engine):
             put((k, result, None))
 
     def _next_outcome(self, outcomes: SimpleQueue[Outcome], graph: Graph) -> Outcome:
-        """Return the next outcome; raise if workers or the scheduler are lost."""
+        """Wait for the next outcome; raise ClusterError if workers or scheduler fail.
+
+        Every ``_PERIOD`` seconds, it looks whether there are workers, and whether tasks
+        wait for a worker that was lost.
+        """
         since = time.monotonic()
         while True:
             try:
@@ -232,7 +247,10 @@ class DaskEngine(Engine):
                     raise _StrandedError(f"tasks wait for lost workers; {_RESUME}")
 
     def _wait_for_workers(self) -> dict[str, int]:
-        """Wait for workers, and return the threads of each by address."""
+        """Wait for workers, and return the number of threads of each, by address.
+
+        The first call compares versions of software with theirs.
+        """
         since = time.monotonic()
         while not (found := self._running_workers(since)):
             time.sleep(0.1)
@@ -242,10 +260,11 @@ class DaskEngine(Engine):
         return found
 
     def _running_workers(self, since: float) -> dict[str, int]:
-        """Return the threads of workers that take work, by address.
+        """Return the number of threads of each worker that takes work, by address.
 
-        A paused worker, whose memory is nearly full, takes none.  NoWorkersError if
-        there is none, and ``since`` is longer ago than the time-out.
+        A paused worker, whose memory is nearly full, takes none.  Updates
+        ``n_workers``.  NoWorkersError if there is none, and the time ``since``
+        (``time.monotonic``) is longer ago than the time-out.
         """
         found: dict[str, int] = self._ask_scheduler("ncores_running")
         self.n_workers = len(found)
@@ -260,9 +279,12 @@ class DaskEngine(Engine):
         return found
 
     def _ask_scheduler(self, question: str, **arguments: Any) -> Any:
-        """Return the answer of the scheduler's method ``question``, or time out."""
+        """Return the answer of the scheduler's method ``question``.
+
+        SchedulerLostError if it does not answer in time.
+        """
         seconds = parse_timedelta(dask.config.get("distributed.comm.timeouts.tcp"))
-        with self._explained_errors():
+        with self._explain_errors():
             handler = getattr(self.client.scheduler, question)
             try:
                 return self.client.sync(handler, callback_timeout=seconds, **arguments)
@@ -272,8 +294,8 @@ class DaskEngine(Engine):
                 ) from error
 
     @contextmanager
-    def _explained_errors(self) -> Iterator[None]:
-        """Translate errors of Dask about lost workers and schedulers.
+    def _explain_errors(self) -> Iterator[None]:
+        """Raise Dask's errors about lost workers and schedulers as ClusterErrors.
 
         A client that lost its scheduler forgets all tasks, even if it reconnects.
         """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class ClusterError(RuntimeError):
-    """The cluster cannot go on with the work."""
+    """The cluster cannot continue the work."""
 
 
 class NoWorkersError(ClusterError):

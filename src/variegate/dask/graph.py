@@ -39,10 +39,11 @@ def function_name(function: Callable[..., Any]) -> str:
 
 
 class Graph:
-    """Tasks that call a function, pickled once; ``places`` are addresses by key."""
+    """Tasks of a call of one function on many items, for ``Client.get``."""
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self.tasks: dict[Key, tuple[Any, ...]] = {}
+        #: Addresses of the preferred workers, by key of a task.
         self.places: dict[Key, str] = {}
         self._name = f"{function_name(function)}-{uuid4().hex}"
         self._function = dumps(function)
@@ -55,7 +56,9 @@ class Graph:
     ) -> list[Key]:
         """Add a task for each item, or with ``add`` for each bundle; return the keys.
 
-        A task with ``add`` sums a bundle, and runs on the owner of its first item.
+        A bundle is ``FAN_IN`` neighbouring items; its task returns the sum of their
+        results, and runs on the owner of the first.  Without ``owners``, tasks run on
+        any worker.
         """
         size = 1 if add is None else FAN_IN
         adder = None if add is None else dumps(add)
@@ -75,10 +78,12 @@ class Graph:
         add: Callable[..., Any],
         n_threads: int,
     ) -> Key:
-        """Add the tree of a sum, and return the key of its root.
+        """Add tasks for items and for their sum by ``add``; return the key of the sum.
 
-        With many items for each of ``n_threads``, a task takes a bundle: the scheduler
-        then has an eighth of the work, and the sum is the same.
+        They form a tree: a task of a level adds a bundle of results of the level below.
+        With many items for each of ``n_threads``, those of all workers, a leaf takes a
+        bundle of items: the scheduler then has an eighth of the work, and the sum is
+        the same.
         """
         plenty = len(items) >= _PLENTY * FAN_IN * n_threads
         keys = self.add_leaves(items, owners, add if plenty else None)
@@ -95,7 +100,7 @@ class Graph:
         return keys[0]
 
     @contextmanager
-    def submitted(self, client: Client, keys: list[Key]) -> Iterator[list[Future]]:
+    def submit(self, client: Client, keys: list[Key]) -> Iterator[list[Future]]:
         """Submit all tasks; yield the futures of ``keys``, released at the end.
 
         Tasks begin in the order of ``keys``.  Sums are added where most of their
@@ -118,9 +123,10 @@ class Graph:
 
 
 def run_task(version: str, function: bytes, items: bytes, add: bytes | None) -> Any:
-    """Return the result for a pickled list of one item; with ``add``, sum several.
+    """Return the result for the one item in a pickled list, or, with ``add``, a sum.
 
-    ``function`` and ``add`` are pickled; ``version`` is the driver's.
+    The sum is that of the results for all items of the list.  ``function`` and ``add``
+    are pickled; ``version`` is the driver's.
     """
     call = _load_function(version, function)
     results = [call(item) for item in pickle.loads(items)]
@@ -134,7 +140,7 @@ def add_results(version: str, add: bytes, results: Sequence[Any]) -> Any:
 
 @lru_cache(maxsize=8)
 def _load_function(version: str, function: bytes) -> Callable[..., Any]:
-    """Unpickle a function once; refuse one of another version of Variegate."""
+    """Return a pickled function; VersionMismatchError for another driver's version."""
     if version != code_version():
         raise VersionMismatchError(
             f"a worker that joined the cluster has Variegate {code_version()}, the "
@@ -145,7 +151,7 @@ def _load_function(version: str, function: bytes) -> Callable[..., Any]:
     return loaded
 
 
-# Places ------------------------------------------------------------------
+# Owners of items ---------------------------------------------------------
 
 
 class Affinity:
@@ -156,11 +162,15 @@ class Affinity:
     """
 
     def __init__(self) -> None:
+        #: The owner of each item, by the pickled item.
         self._owners: dict[bytes, str] = {}
+        #: The number of threads of each worker.
         self._workers: dict[str, int] = {}
 
-    def owners(self, items: Sequence[Any], workers: Mapping[str, int]) -> list[str]:
-        """Return each item's owner, given the number of threads of each worker."""
+    def assign_owners(
+        self, items: Sequence[Any], workers: Mapping[str, int]
+    ) -> list[str]:
+        """Return each item's owner, kept for later; ``workers`` have thread counts."""
         if self._workers != workers:
             self._workers = dict(sorted(workers.items()))
             self._owners = self._keep_owners(self._owners)
@@ -188,7 +198,7 @@ class Affinity:
         return kept
 
     def _items_per_worker(self, n_items: int) -> dict[str, int]:
-        """Return how many items each worker may own, by its threads."""
+        """Return each worker's share of items, by its threads, rounded up."""
         n_threads = sum(self._workers.values())
         return {
             worker: ceil(n_items * threads / n_threads)

@@ -24,7 +24,7 @@ _CENSUS = 30.0
 
 @cache
 def code_version() -> str:
-    """Return the version of Variegate, and a hash of its source."""
+    """Return the version of Variegate and a hash of its source files, as one text."""
     root = Path(__file__).parent.parent
     digest = sha256()
     for path in sorted(root.rglob("*.py")):
@@ -55,7 +55,7 @@ def software_versions() -> dict[str, str]:
 
 
 def compare_versions(client: Client) -> None:
-    """Ask all workers for their versions: see :func:`check_same_versions`."""
+    """Ask all workers for their versions, and call :func:`check_same_versions`."""
 
     # A nested function travels as its code, so that a process without Variegate, or
     # with a version too old for this, can answer.
@@ -74,7 +74,11 @@ def compare_versions(client: Client) -> None:
 
 
 def check_same_versions(found: Mapping[str, Mapping[str, str]]) -> None:
-    """Refuse workers (versions by address) with another Variegate; warn of others."""
+    """Raise VersionMismatchError for workers with another Variegate than this process.
+
+    ``found`` are ``software_versions`` by the worker's address; a difference in other
+    software is a warning.
+    """
     here = software_versions()
     unlike = [
         (library, f"the worker at {address} has {library} {there.get(library)}")
@@ -99,6 +103,6 @@ def check_same_versions(found: Mapping[str, Mapping[str, str]]) -> None:
 
 
 def _list_problems(problems: list[str], most: int = 3) -> str:
-    """Join at most ``most`` problems, and count the others."""
+    """Return the first ``most`` problems as one text, with the number of the others."""
     more = len(problems) - most
     return "; ".join(problems[:most]) + (f"; and {more} more" if more > 0 else "")

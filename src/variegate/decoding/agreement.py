@@ -1,4 +1,9 @@
-"""Gains of a choice where another subset is wanted, and subsets that grow by them."""
+"""Agreement of candidates with voters, and subsets that are grown by it.
+
+A candidate is a subset that may be chosen, a voter one that may be wanted, such as a
+sample.  ``candidates`` (A, N) and ``voters`` (B, N) are boolean arrays with one subset
+a row; ``votes`` (B,) is how often each voter was drawn.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,7 @@ import numpy as np
 
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.decoding.base import Constraint
-from variegate.decoding.residuals import gain_per_cost, no_room, stop_reason
+from variegate.decoding.residuals import gain_per_cost, no_room_reason, stop_reason
 from variegate.metrics import mean_f_score
 
 #: Gains up to this are none: agreements are sums of at most 1, with rounding.
@@ -18,21 +23,21 @@ _NONE = 1e-12
 
 
 class GrowingSubset(Protocol):
-    """A subset, and the gain of each further item."""
+    """A subset that is grown item by item, and the rise in its value by each."""
 
     def gain(self) -> FloatArray:
-        """Return the gain of each item, (N,); ``-inf`` where it cannot be added."""
+        """Return the rise (N,) in value by each item; -inf where it cannot be added."""
 
     def add(self, item: int) -> None:
-        """Add an item."""
+        """Add an item to the subset, in place."""
 
 
 class GrowingAgreement(GrowingSubset, Protocol):
-    """A growing subset that knows its mean gain."""
+    """A growing subset whose value is its mean gain over voters."""
 
     @property
     def value(self) -> float:
-        """Return the mean gain of the subset."""
+        """Return the mean gain of the subset over voters, weighted by votes."""
 
 
 def grow_subset(
@@ -41,11 +46,12 @@ def grow_subset(
     fill: bool = False,
     per_cost: bool = True,
 ) -> tuple[list[int], str]:
-    """Add items greedily to an empty subset.
+    """Add items greedily to the empty ``state``; return them, and the stop reason.
 
-    While an item gains, or with ``fill`` while one fits; with ``k`` up to ``k`` items.
-    ``per_cost`` compares gains for their cost, and ties go to the smallest number.
-    Returns the items in the order of choice, and why the search ended.
+    Items are added while the value rises; with ``fill`` while one is within the
+    constraint; with ``k`` until there are ``k``.  With a budget and ``per_cost``, gains
+    are divided by costs.  Ties go to the smallest number.  Items are returned in the
+    order of choice, and are in ``state`` at the end.
     """
     chosen: list[int] = []
     while len(chosen) != constraint.k:
@@ -54,8 +60,9 @@ def grow_subset(
         item = int(np.argmax(score))
         if gain[item] == -np.inf:
             is_free = constraint.budget is None and constraint.at_most is None
-            is_ended = is_free or len(chosen) == len(gain)
-            why = "no further item can be added" if is_ended else no_room(constraint)
+            why = no_room_reason(constraint)
+            if is_free or len(chosen) == len(gain):
+                why = "no further item can be added"
             return chosen, stop_reason(len(chosen), constraint.k, why)
         if not fill and constraint.k is None and gain[item] <= _NONE:
             return chosen, "no further item gains anything"
@@ -64,8 +71,8 @@ def grow_subset(
     return chosen, stop_reason(len(chosen), constraint.k)
 
 
-#: From candidates (A, N) and voters (B, N), boolean, to the gain (A, B) of choosing the
-#: one where the other is wanted.
+#: From candidates (A, N) and voters (B, N) to the gain (A, B) of choosing a candidate
+#: where the voter is wanted.
 Gains = Callable[[BoolArray, BoolArray], FloatArray]
 
 #: Entries of a boolean array that are compared with voters at a time.
@@ -83,16 +90,16 @@ class Agreement:
     name = "gain"
 
     def gains(self, candidates: BoolArray, voters: BoolArray) -> FloatArray:
-        """Return the gain (A, B) of each candidate (A, N) where a voter is wanted."""
+        """Return the gain (A, B) of each candidate where a voter is wanted.
+
+        Raises TypeError unless overridden.
+        """
         raise TypeError(f"{type(self).__name__} defines neither gains nor mean")
 
     def mean(
         self, candidates: BoolArray, voters: BoolArray, votes: IntArray
     ) -> FloatArray:
-        """Return the mean gain (A,) of candidates (A, N) over voters (B, N).
-
-        ``votes`` (B,) are the weights of the voters.
-        """
+        """Return candidates' mean gain (A,) over voters, weighted by ``votes``."""
         gains = np.asarray(self.gains(candidates, voters), dtype=np.float64)
         expected = (len(candidates), len(voters))
         if gains.shape != expected or not np.isfinite(gains).all():
@@ -103,7 +110,7 @@ class Agreement:
         return np.asarray(gains @ votes / votes.sum())
 
     def growing(self, voters: BoolArray, votes: IntArray) -> GrowingAgreement:
-        """Return an empty subset whose mean gain grows item by item."""
+        """Return an empty subset to be grown item by item for a larger mean gain."""
         return _RecomputedSubset(self, voters, votes)
 
 
@@ -115,7 +122,7 @@ class SetFScore(Agreement):
     def mean(
         self, candidates: BoolArray, voters: BoolArray, votes: IntArray
     ) -> FloatArray:
-        """Return the mean F-score (A,) of candidates with voters."""
+        """Return the mean F-score (A,) of candidates with voters, weighted by votes."""
         return mean_f_score(candidates, voters, votes)
 
 
@@ -126,11 +133,12 @@ class _FunctionAgreement(Agreement):
         self._compute = compute
 
     def gains(self, candidates: BoolArray, voters: BoolArray) -> FloatArray:
+        """Return the gains (A, B) of the function."""
         return self._compute(candidates, voters)
 
 
 def as_agreement(agreement: Agreement | Gains | None) -> Agreement:
-    """Return an agreement: of a function of pairs, or by default the set F-score."""
+    """Return an ``Agreement``: as given, of a function, or ``SetFScore`` for None."""
     if agreement is None:
         return SetFScore()
     return (
@@ -139,7 +147,7 @@ def as_agreement(agreement: Agreement | Gains | None) -> Agreement:
 
 
 class _RecomputedSubset:
-    """A growing subset that computes the mean gain with each further item anew."""
+    """A growing subset for any agreement, which computes each mean gain anew."""
 
     def __init__(self, agreement: Agreement, voters: BoolArray, votes: IntArray):
         self._mean = partial(agreement.mean, voters=voters, votes=votes)
@@ -147,9 +155,11 @@ class _RecomputedSubset:
 
     @property
     def value(self) -> float:
+        """Return the mean gain of the subset."""
         return float(self._mean(self._chosen[None])[0])
 
     def gain(self) -> FloatArray:
+        """Return the rise (N,) in mean gain by each item; -inf for chosen ones."""
         gain = np.full(len(self._chosen), -np.inf)
         now = self.value
         free = np.flatnonzero(~self._chosen)
@@ -161,4 +171,5 @@ class _RecomputedSubset:
         return gain
 
     def add(self, item: int) -> None:
+        """Add an item to the subset, in place."""
         self._chosen[item] = True

@@ -26,7 +26,7 @@ class AtMost:
         For each of ``M`` limits, the label of every item as a number.  Two limits have
         no number in common.
     room : array of shape (G,)
-        The largest number of items of each label.
+        The largest number of items of each of the ``G`` labels of all limits.
     """
 
     labels: IntArray
@@ -34,9 +34,11 @@ class AtMost:
 
     @classmethod
     def of(cls, n_items: int, at_most: Any, per: Any) -> AtMost | None:
-        """Return limits from ``at_most`` and ``per``; None if neither is given.
+        """Return checked limits from ``at_most`` and ``per``; None if neither is given.
 
-        A number and labels (N,), or as many numbers as arrays of labels.
+        One limit is a positive integer and the labels (N,), of any hashable type;
+        several are a sequence of integers, and one of as many arrays of labels.
+        ValueError for anything else.
         """
         if at_most is None and per is None:
             return None
@@ -57,42 +59,42 @@ class AtMost:
         room: list[int] = []
         for row, (most, values) in enumerate(zip(at_most, per, strict=True)):
             check_count("at_most", most)
-            numbers = _numbered(values, n_items)
+            numbers = _number_labels(values, n_items)
             labels[row] = numbers + len(room)
             room += [int(most)] * (int(numbers.max(initial=-1)) + 1)
         return cls(labels, np.array(room, dtype=np.intp))
 
     @classmethod
     def unlimited(cls, n_items: int) -> AtMost:
-        """Return one label for all items, of which all may be chosen."""
+        """Return a limit that allows all subsets: one label, of ``n_items`` items."""
         return cls(np.zeros((1, n_items), dtype=np.intp), np.array([n_items]))
 
     def among(self, items: IntArray) -> AtMost:
-        """Return the same limits on some of the items."""
+        """Return the limits on the given items alone, numbered in this order."""
         return replace(self, labels=self.labels[:, items])
 
-    def used(self, members: Any) -> IntArray:
-        """Return the number (G,) of ``members``, item numbers, that have each label."""
+    def count_by_label(self, members: Any) -> IntArray:
+        """Return how many (G,) of ``members``, item numbers, have each label."""
         numbers = self.labels[:, np.asarray(members, dtype=np.intp)]
         return np.asarray(np.bincount(numbers.ravel(), minlength=len(self.room)))
 
-    def sizes(self) -> IntArray:
-        """Return the largest feasible number of items within each limit alone, (M,)."""
+    def largest_sizes(self) -> IntArray:
+        """Return the largest size (M,) of a set that each limit by itself allows."""
         counts = [np.bincount(row, minlength=len(self.room)) for row in self.labels]
         return np.asarray(np.minimum(counts, self.room).sum(axis=1))
 
     def largest_size(self) -> int:
-        """Return a number of items that no feasible subset exceeds."""
-        return int(self.sizes().min())
+        """Return the largest size by the tightest limit; several may allow less."""
+        return int(self.largest_sizes().min())
 
-    def tightest(self) -> AtMost:
-        """Return the limit that allows the fewest items."""
-        row = int(np.argmin(self.sizes()))
+    def tightest_limit(self) -> AtMost:
+        """Return the one limit whose largest size is smallest, without the others."""
+        row = int(np.argmin(self.largest_sizes()))
         return replace(self, labels=self.labels[row : row + 1])
 
-    def open(self, chosen: Any) -> BoolArray:
-        """Return a mask (N,) of the items with labels not used up by the chosen."""
-        is_open = self.used(chosen) < self.room
+    def open_items(self, chosen: Any) -> BoolArray:
+        """Return a mask (N,) of items, chosen or not, with labels not used up."""
+        is_open = self.count_by_label(chosen) < self.room
         return np.asarray(is_open[self.labels].all(axis=0))
 
     def allows(self, subsets: BoolArray) -> BoolArray:
@@ -106,9 +108,12 @@ class AtMost:
             feasible[pairs[full] // len(self.room)] = False
         return feasible
 
-    def first(self, order: IntArray, count: int, chosen: Any = ()) -> IntArray:
-        """Return the first ``count`` items of ``order`` that fit beside the chosen."""
-        left = self.room - self.used(chosen)
+    def first_allowed(self, order: IntArray, count: int, chosen: Any = ()) -> IntArray:
+        """Return the first ``count`` of ``order`` allowed together with ``chosen``.
+
+        Items that would break a limit are skipped; there are fewer if ``order`` ends.
+        """
+        left = self.room - self.count_by_label(chosen)
         if len(self.labels) == 1:
             labels = self.labels[0][order]
             by_label = np.argsort(labels, kind="stable")
@@ -125,24 +130,27 @@ class AtMost:
                 taken.append(item)
         return np.array(taken, dtype=np.intp)
 
-    def cheapest(
+    def cheapest_items(
         self, costs: FloatArray, count: int, chosen: Sequence[int] = ()
     ) -> IntArray | None:
-        """Return the cheapest ``count`` items beside the chosen; None if none fit."""
-        is_free = self.open(chosen)
+        """Return the ``count`` cheapest items allowed together with ``chosen``.
+
+        The chosen are not among them; None if the limits allow fewer.
+        """
+        is_free = self.open_items(chosen)
         is_free[list(chosen)] = False
         items = np.flatnonzero(is_free)
         order = items[np.argsort(costs[items], kind="stable")]
-        found = self.first(order, count, chosen)
+        found = self.first_allowed(order, count, chosen)
         is_equal = len(items) == 0 or bool(costs[items].min() == costs[items].max())
         if len(self.labels) == 1 or (is_equal and len(found) == count):
             return found if len(found) == count else None
-        return self._by_program(items, costs[items], count, chosen)
+        return self._cheapest_by_program(items, costs[items], count, chosen)
 
-    def _by_program(
+    def _cheapest_by_program(
         self, items: IntArray, costs: FloatArray, count: int, chosen: Sequence[int]
     ) -> IntArray | None:
-        """Return the cheapest ``count`` of ``items`` by an integer program, or None."""
+        """Return :meth:`cheapest_items` of ``items`` and their costs, by ``milp``."""
         from scipy.optimize import LinearConstraint, milp
         from scipy.sparse import csr_array
 
@@ -159,7 +167,7 @@ class AtMost:
             integrality=np.ones(len(items)),
             bounds=(0, 1),
             constraints=[
-                LinearConstraint(has_label, ub=self.room - self.used(chosen)),
+                LinearConstraint(has_label, ub=self.room - self.count_by_label(chosen)),
                 LinearConstraint(np.ones((1, len(items))), count, count),
             ],
             options={"mip_rel_gap": 0.0},
@@ -169,14 +177,15 @@ class AtMost:
     def least_costs(
         self, costs: FloatArray, count: int, chosen: Sequence[int]
     ) -> FloatArray:
-        """Return the least cost (N,) of ``count`` more items, each item being one.
+        """Return for each item the least total cost (N,) of ``count`` items with it.
 
-        Infinite where no ``count`` items with this one fit beside the chosen.
+        The ``count`` items are not among the chosen, and allowed together with them.
+        The cost is infinite for the chosen, and for an item in no such set.
         With one limit, the cheapest set with an item is the cheapest set of all with
         the item in place of the dearest that it can replace: of its label, if that is
         used up, or of all.
         """
-        is_open = self.open(chosen)
+        is_open = self.open_items(chosen)
         is_open[list(chosen)] = False
         items = np.flatnonzero(is_open)
         least = np.full(len(costs), np.inf)
@@ -185,20 +194,20 @@ class AtMost:
         if len(self.labels) > 1:
             is_equal = bool(costs.min(initial=1.0) == costs.max(initial=1.0))
             spare = count + len(self.labels) - 1
-            if is_equal and len(self.first(items, spare, chosen)) == spare:
+            if is_equal and len(self.first_allowed(items, spare, chosen)) == spare:
                 # An item takes the place of at most one of each limit.
                 least[items] = count * costs[items]
                 return least
             for item in items.tolist():
-                rest = self.cheapest(costs, count - 1, [*chosen, item])
+                rest = self.cheapest_items(costs, count - 1, [*chosen, item])
                 if rest is not None:
                     least[item] = costs[item] + costs[rest].sum()
             return least
-        best = self.cheapest(costs, count, chosen)
+        best = self.cheapest_items(costs, count, chosen)
         if best is None:
             return least
         dearest = np.full(len(self.room), costs[best].max())
-        is_full = self.used([*chosen, *best]) >= self.room
+        is_full = self.count_by_label([*chosen, *best]) >= self.room
         dearest[is_full] = -np.inf
         labels = self.labels[0]
         np.maximum.at(dearest, labels[best], costs[best])
@@ -212,7 +221,7 @@ class AtMost:
 def labels_and_room(
     at_most: AtMost | None, items: IntArray
 ) -> tuple[IntArray, IntArray]:
-    """Return labels (M, items) and room (G,) for compiled loops, empty if None."""
+    """Return labels (M, items) and room (G,) for compiled code; empty if no limits."""
     from variegate.linalg.compiled import read_only
 
     if at_most is None:
@@ -220,8 +229,8 @@ def labels_and_room(
     return read_only(at_most.among(items).labels), read_only(at_most.room)
 
 
-def _numbered(labels: Any, n_items: int) -> IntArray:
-    """Return labels as numbers (N,) from 0, in the order of their first items."""
+def _number_labels(labels: Any, n_items: int) -> IntArray:
+    """Return a number from 0 for the label of each item (N,), by first appearance."""
     if isinstance(labels, str) or not hasattr(labels, "__len__"):
         raise ValueError(
             f"per must be an array with one label for each item, got {labels!r}"

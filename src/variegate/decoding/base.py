@@ -51,7 +51,11 @@ class Constraint:
         at_most: Any = None,
         per: Any = None,
     ) -> Constraint:
-        """Return a constraint from the arguments of ``LEnsemble.decode``, checked."""
+        """Return the checked constraint of arguments as for ``LEnsemble.decode``.
+
+        ``costs`` (N,) become ones if None; ``at_most`` items have one label of ``per``
+        (see ``AtMost.of``).  ValueError if one is invalid, or if no ``k`` items fit.
+        """
         check_k(k, n_items)
         if budget is not None:
             check_number("budget", budget, positive=True)
@@ -61,14 +65,14 @@ class Constraint:
         limits = AtMost.of(n_items, at_most, per)
         constraint = cls(None if k is None else int(k), budget, array, limits)
         if k is not None:
-            constraint._check_k(int(k))
+            constraint._check_feasible_k(int(k))
         return constraint
 
-    def _check_k(self, k: int) -> None:
-        """Refuse a number of items that the budget or the limits rule out."""
+    def _check_feasible_k(self, k: int) -> None:
+        """Raise ValueError if no ``k`` items are within both limits and budget."""
         if self.at_most is not None:
             check_size(self.at_most, k)
-        cost = float(self.costs[self._limits().cheapest(self.costs, k)].sum())
+        cost = float(self.costs[self._limits().cheapest_items(self.costs, k)].sum())
         if not self.affords(cost):
             within = "" if self.at_most is None else " within at_most"
             raise ValueError(
@@ -82,21 +86,21 @@ class Constraint:
         return self.k is None and self.budget is None and self.at_most is None
 
     def affords(self, total: Any) -> Any:
-        """Tell whether a total cost, or each of an array, is within the budget."""
+        """Tell whether a total cost, or each one of an array, is within the budget."""
         return np.less_equal(total, self.largest_cost())
 
     def largest_cost(self) -> float:
-        """Return the largest total cost that counts as within the budget."""
+        """Return the budget plus a margin for rounding; inf without a budget."""
         return np.inf if self.budget is None else self.budget * (1.0 + BUDGET_ROUNDING)
 
     def largest_size(self) -> int:
-        """Return the largest number of items that may be chosen, whatever ``k``."""
+        """Return the largest size of a set within budget and limits; ignore ``k``."""
         if self.at_most is None:
             return int(self.affords(np.cumsum(np.sort(self.costs))).sum())
         fewest, most = 0, self.at_most.largest_size()
         middle = most  # which is nearly always right
         while fewest < most:
-            cheapest = self.at_most.cheapest(self.costs, middle)
+            cheapest = self.at_most.cheapest_items(self.costs, middle)
             if cheapest is not None and self.affords(self.costs[cheapest].sum()):
                 fewest = middle
             else:
@@ -109,9 +113,10 @@ class Constraint:
         return self.at_most or AtMost.unlimited(len(self.costs))
 
     def leaves_room(self, chosen: list[int]) -> BoolArray:
-        """Return a mask (N,) of items that can be added so that the rest of ``k`` fits.
+        """Return a mask (N,) of the items that may be added to the feasible ``chosen``.
 
-        After an item, ``k - |chosen| - 1`` more are to come, at the least the cheapest.
+        Without ``k``, all within budget and limits; with ``k``, all beside which the
+        cheapest ``k - |chosen| - 1`` further items are within them as well.
         """
         spent, at_most = float(self.costs[chosen].sum()), self.at_most
         room: BoolArray = np.ones(len(self.costs), dtype=bool)
@@ -122,7 +127,7 @@ class Constraint:
             least = self._limits().least_costs(self.costs, count, chosen)
             room = np.isfinite(least) & np.asarray(self.affords(spent + least))
         if at_most is not None:
-            room &= at_most.open(chosen)
+            room &= at_most.open_items(chosen)
         room[chosen] = False
         return room
 
@@ -139,7 +144,7 @@ class Constraint:
 
 
 def check_k(k: Any, n_items: int) -> None:
-    """Refuse a number of items that cannot be chosen, unless it is None."""
+    """Raise ValueError unless ``k`` is None or an integer from 0 to ``n_items``."""
     if k is None:
         return
     if isinstance(k, bool) or not isinstance(k, Integral):
@@ -149,7 +154,7 @@ def check_k(k: Any, n_items: int) -> None:
 
 
 def check_size(at_most: AtMost, k: int, chosen: Sequence[int] = ()) -> None:
-    """Refuse ``k`` items, those ``chosen`` among them, where limits rule that out."""
+    """Raise ValueError if no ``k`` items, ``chosen`` among them, meet the limits."""
     most = at_most.largest_size()
     if k > most:
         raise ValueError(
@@ -157,7 +162,7 @@ def check_size(at_most: AtMost, k: int, chosen: Sequence[int] = ()) -> None:
             "k or a larger at_most"
         )
     free = np.ones(at_most.labels.shape[1])
-    if at_most.cheapest(free, k - len(chosen), chosen) is None:
+    if at_most.cheapest_items(free, k - len(chosen), chosen) is None:
         raise ValueError(
             f"no {k} items meet all limits of at_most together: give a smaller k or a "
             "larger at_most"
@@ -170,4 +175,4 @@ class Decoder(Protocol):
     def __call__(
         self, ensemble: Ensemble, constraint: Constraint, generator: Generator
     ) -> Selection:
-        """Choose a subset."""
+        """Choose a subset; ``generator`` is for decoders that draw samples."""

@@ -63,6 +63,7 @@ class Exact:
     def __call__(
         self, ensemble: Ensemble, constraint: Constraint, generator: Generator
     ) -> Selection:
+        """Return the best subset as a selection; ``generator`` is not used."""
         if self.time_limit is not None:
             check_number("time_limit", self.time_limit)
         if len(ensemble) > EXACT_ITEMS:
@@ -77,7 +78,7 @@ class Exact:
     def _branch_and_bound(
         self, ensemble: Ensemble, constraint: Constraint
     ) -> Selection:
-        """Return the best subset that the search finds within the time limit."""
+        """Return the best subset found in the time limit; ValueError if none is."""
         start = _greedy_incumbent(ensemble, constraint)
         search = _Search(ensemble.representation, constraint, start)
         limit = np.inf if self.time_limit is None else self.time_limit
@@ -107,7 +108,7 @@ class Exact:
 
 
 def _try_all_subsets(ensemble: Ensemble, constraint: Constraint) -> Selection:
-    """Return the best of all subsets of a few items; refuse if none is feasible."""
+    """Return the best feasible subset; ValueError if none has positive probability."""
     n_items = len(ensemble)
     allowed = np.ones(2**n_items, dtype=bool)
     if not constraint.is_free:
@@ -122,9 +123,11 @@ def _try_all_subsets(ensemble: Ensemble, constraint: Constraint) -> Selection:
 
 
 def _largest_log_dets(kernel: Representation, allowed: BoolArray) -> FloatArray:
-    """Return ``log det L_y`` (2^N,) of the allowed subsets that may have the largest.
+    """Return ``log det L_y`` (2^N,) of all subsets, exact where it may be the largest.
 
-    Bit ``i`` of a place is item ``i``; -inf stands for all other subsets.
+    Bit ``i`` of an index tells whether the subset has item ``i``.  Subsets not in the
+    mask ``allowed`` have -inf.  Where the kernel is ill-conditioned, so have all that
+    cannot be the largest; if a single one can, it has its lower bound.
     """
     S = kernel.submatrix(np.arange(len(kernel)))
     if not _is_ill_conditioned(kernel):
@@ -136,16 +139,18 @@ def _largest_log_dets(kernel: Representation, allowed: BoolArray) -> FloatArray:
     if len(candidates) == 1 and least > -np.inf:
         log_dets[candidates] = least
     else:
-        log_dets[candidates] = _log_volumes(_graded_representation(kernel), candidates)
+        graded = _graded_representation(kernel)
+        log_dets[candidates] = _graded_log_dets(graded, candidates)
     return log_dets
 
 
 def _log_det_bounds(S: FloatArray, log_scale: FloatArray) -> tuple[FloatArray, ...]:
     """Return lower and upper bounds (2^N,) of ``log det L_y`` of all subsets.
 
-    Subsets are built as in :func:`log_principal_minors`.  With ``w`` the weights by
-    which the chosen items explain another, rounding of ``e`` in the entries of ``S``
-    changes its residual by up to ``e (1 + |w|)²``.  When item ``j`` is chosen,
+    ``L`` is ``S`` (N, N), of unit diagonal, scaled by ``exp(log_scale)`` on both sides;
+    bit ``i`` of an index is item ``i``, as in :func:`log_principal_minors`.  With ``w``
+    the weights by which the chosen items explain another, an error ``e`` in the entries
+    of ``S`` changes its residual by up to ``e (1 + |w|)²``.  When item ``j`` is chosen,
     ``1 + |w_i|`` grows by at most ``|r_ij| (1 + |w_j|)``, ``r_ij`` the share of ``i``
     that ``j`` explains.  An item whose residual may be zero is not taken out of the
     others: their residuals are then upper bounds, and the lower bound is -inf.
@@ -170,27 +175,27 @@ def _log_det_bounds(S: FloatArray, log_scale: FloatArray) -> tuple[FloatArray, .
     return lower, upper
 
 
-def _log_volumes(edge: Graded, subsets: IntArray) -> FloatArray:
-    """Return ``log det L_y`` of subsets, numbers of which bit ``i`` is item ``i``."""
-    is_member = (subsets[:, None] >> np.arange(len(edge)) & 1).astype(bool)
+def _graded_log_dets(kernel: Graded, subsets: IntArray) -> FloatArray:
+    """Return ``log det L_y`` (n,) of subsets: bit ``i`` of a number is item ``i``."""
+    is_member = (subsets[:, None] >> np.arange(len(kernel)) & 1).astype(bool)
     sizes = is_member.sum(axis=1)
     log_dets = np.full(len(subsets), -np.inf)
-    for size in range(edge.rank + 1):
+    for size in range(kernel.rank + 1):
         places = np.flatnonzero(sizes == size)
         members = np.nonzero(is_member[places])[1].reshape(len(places), size)
-        scale = 2.0 * edge.log_scale[members].sum(axis=1)
-        volumes = log_volumes(edge.rows[members], edge.floor[members])
+        scale = 2.0 * kernel.log_scale[members].sum(axis=1)
+        volumes = log_volumes(kernel.rows[members], kernel.floor[members])
         log_dets[places] = scale + volumes
     return log_dets
 
 
 def _infeasible_error(k: int | None) -> ValueError:
-    """Return the error for a constraint without a possible subset."""
+    """Return the error that no feasible subset has positive probability."""
     return ValueError(f"no feasible subset of {k} items has positive probability")
 
 
 def all_subsets(n_items: int) -> BoolArray:
-    """Return all subsets as a boolean array (2^N, N); bit ``i`` is item ``i``."""
+    """Return all subsets as masks (2^N, N); bit ``i`` of a row number is item ``i``."""
     return (np.arange(2**n_items)[:, None] >> np.arange(n_items) & 1).astype(bool)
 
 
@@ -205,14 +210,14 @@ def _greedy_incumbent(ensemble: Ensemble, constraint: Constraint) -> IntArray | 
 
 
 def _is_ill_conditioned(kernel: Representation) -> bool:
-    """Tell whether Schur complements of a kernel would lose digits."""
+    """Tell whether Schur complements lose digits: if not dense, or a pivot is small."""
     if isinstance(kernel, Dense):
         return kernel.conditioning[0] < _TAME_PIVOT
     return isinstance(kernel, Factored | Graded)
 
 
 def _graded_representation(kernel: Representation) -> Graded:
-    """Return a kernel held by rows, from any representation."""
+    """Return any kernel held as rows, whose products are ``S``, to keep digits."""
     if isinstance(kernel, Dense):
         return Graded.of_similarity(kernel.S, kernel.log_scale)
     if isinstance(kernel, Factored):
@@ -222,7 +227,10 @@ def _graded_representation(kernel: Representation) -> Graded:
 
 
 class _Search:
-    """A branch and bound: its open nodes, and the best subset, ``start`` at first."""
+    """A branch and bound: its open nodes, and the best subset, ``start`` at first.
+
+    ``n_open`` nodes are to be visited, ``n_nodes`` were.  ``start`` may be None.
+    """
 
     def __init__(
         self, kernel: Representation, constraint: Constraint, start: IntArray | None
@@ -243,14 +251,14 @@ class _Search:
         tolerance = np.full(n_items, RANK_TOLERANCE)
         self._rows = np.empty((0, 0, 0))
         slack = _ROUNDING * n_items * np.diagonal(L)
-        self._edge = (
+        self._graded = (
             _graded_representation(kernel) if _is_ill_conditioned(kernel) else None
         )
         self._is_in_doubt = False
-        if (edge := self._edge) is not None:
-            self._rows = np.empty((n_items + 1, n_items, edge.rank))
-            self._rows[0] = scale[:, None] * edge.rows
-            tolerance = edge.floor
+        if (graded := self._graded) is not None:
+            self._rows = np.empty((n_items + 1, n_items, graded.rank))
+            self._rows[0] = scale[:, None] * graded.rows
+            tolerance = graded.floor
             slack = _ROUNDING_OF_ROWS * np.diagonal(L)
         labels, room = labels_and_room(constraint.at_most, np.arange(n_items))
         self._problem = branch_bound.Problem(
@@ -291,7 +299,8 @@ class _Search:
     def visit_nodes(self) -> None:
         """Visit up to 500 open nodes by the compiled search, updating the best subset.
 
-        It stops early at a node with a value in doubt, evaluated here at the next call.
+        It stops early at a node whose value may be rounding alone; the next call
+        computes this value by rows, then continues.
         """
         from variegate.linalg.compiled.branch_bound import search_nodes
 
@@ -303,13 +312,10 @@ class _Search:
         self.n_nodes, self._is_in_doubt = self.n_nodes + visited, in_doubt
 
     def _evaluate_next_node(self) -> bool:
-        """Compute the next node's value by rows; drop it if that is -inf.
-
-        Return whether the node is kept.
-        """
-        assert self._edge is not None
+        """Compute the next node's value by rows; if -inf, close it and return False."""
+        assert self._graded is not None
         last, nodes = self.n_open - 1, self._nodes
-        value = self._edge.log_det(nodes.path[last, : nodes.counts[last]])
+        value = self._graded.log_det(nodes.path[last, : nodes.counts[last]])
         if value == -np.inf:  # and so is every set with these items
             self.n_open, self.n_nodes = last, self.n_nodes + 1
             return False
@@ -317,11 +323,11 @@ class _Search:
         return True
 
     def best_subset(self) -> IntArray | None:
-        """Return the best subset so far, sorted; None if there is none."""
+        """Return the best subset so far as sorted item numbers, or None."""
         if self._best_count < 0:
             return None
         return np.sort(self._best_set[: self._best_count])
 
     def upper_bound(self) -> float:
-        """Return a bound on ``log det L_y`` of all feasible subsets ``y``."""
+        """Return a bound on all feasible ``log det L_y``, while nodes are open."""
         return float(max(self._nodes.bounds[: self.n_open].max(), self._best_value))

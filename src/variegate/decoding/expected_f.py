@@ -17,7 +17,7 @@ from variegate.decoding.size_search import (
     BestSet,
     SizedWeights,
     SizeSearch,
-    largest_places,
+    indices_of_largest,
 )
 from variegate.linalg.limits import REPEATED_ITEMS
 from variegate.linalg.representations import Representation
@@ -92,12 +92,13 @@ class ExpectedF:
     def __call__(
         self, ensemble: Ensemble, constraint: Constraint, generator: Generator
     ) -> Selection:
+        """Return the best subset as a selection; ``generator`` is not used."""
         check_number("beta", self.beta, positive=True)
         check_number("repetition", self.repetition)
         kernel = ensemble.representation
         weights = SizedWeights(kernel, float(self.beta))
         search = SizeSearch(weights, constraint)
-        best = search.run()
+        best = search.find_best_set()
         reason = _optimality_message(best, constraint)
         if self.repetition > 0.0:
             fewer = maximize_with_repetition(
@@ -147,7 +148,12 @@ def maximize_with_repetition(
     constraint: Constraint,
     repetition: float,
 ) -> BestSet:
-    """Climb to the best set less repetition, from ``plain`` and from the empty set."""
+    """Return a local maximum of ``Σ_i w_i (1 - repetition · l_i)`` over feasible sets.
+
+    ``w_i`` are the weights at the set's size, ``l_i`` is the largest power of a
+    similarity to a member of larger weight.  The search starts from ``plain``, the best
+    set for ``repetition`` 0, whose bound the result has, and from the empty set.
+    """
     from variegate.linalg.compiled import read_only
     from variegate.linalg.compiled.weighted_sets import Problem
 
@@ -182,10 +188,10 @@ def maximize_with_repetition(
 def _search_locally(
     problem: Problem, members: IntArray, count: int, k: int | None
 ) -> tuple[float, int]:
-    """Add, drop and exchange items, the best move first, until none helps.
+    """Add, drop and exchange items of a feasible set, in place, until no move helps.
 
-    The first ``count`` of ``members``, a set within the budget, are overwritten.
-    Returns the value, -inf where fewer than ``k`` were found, and the new count.
+    The set is the first ``count`` entries of ``members``, and is there at the end.
+    Returns its value, -inf where fewer than ``k`` items were found, and its size.
     """
     from variegate.linalg.compiled.weighted_sets import best_move, set_value
 
@@ -215,7 +221,10 @@ def _search_locally(
 
 
 def _candidate_items(search: SizeSearch, plain: BestSet) -> IntArray:
-    """Return the items of the largest weights, and the members of ``plain``, sorted."""
+    """Return the items of largest weights at the size of ``plain``, and its members.
+
+    Sorted item numbers; ValueError if the size exceeds ``REPEATED_ITEMS``.
+    """
     size = max(len(plain.members), 1)
     if size > REPEATED_ITEMS:
         raise ValueError(
@@ -223,5 +232,5 @@ def _candidate_items(search: SizeSearch, plain: BestSet) -> IntArray:
             f"set has {size}: give a smaller k or a budget, or set repetition=0"
         )
     weights: FloatArray = search.weights.weights_at(np.array([size]))[0]
-    pool = largest_places(weights, min(REPEATED_ITEMS, len(weights)))
+    pool = indices_of_largest(weights, min(REPEATED_ITEMS, len(weights)))
     return np.union1d(pool, plain.members)

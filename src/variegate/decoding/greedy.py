@@ -30,6 +30,7 @@ class Greedy:
     def __call__(
         self, ensemble: Ensemble, constraint: Constraint, generator: Generator
     ) -> Selection:
+        """Return the greedy selection; ``generator`` is not used."""
         kernel = ensemble.representation
         is_counted = constraint.budget is None and constraint.at_most is None
         if is_counted and isinstance(kernel, Factored):
@@ -42,11 +43,14 @@ class Greedy:
 
 
 def _choose_from_factor(kernel: Factored, k: int | None) -> tuple[list[int], str]:
-    """Return the greedy choice among rows of a factor, and why it ended."""
+    """Choose ``k`` rows of a factor greedily; without ``k``, rows while that gains.
+
+    Returns item numbers in the order of choice, and the stop reason.
+    """
     rank = min(kernel.B.shape)
     B, norms, threshold = kernel.B, kernel.norms, 1.0
     largest = float(norms.max(initial=0.0))
-    if not 1e-100 < largest < 1e100:  # whose squares would not be numbers
+    if not 1e-100 < largest < 1e100:  # squares would overflow, or be zero
         B = kernel._float64_rows(slice(None)) / largest
         norms, threshold = norms / largest, 0.0
         if k is None and largest < 1.0:

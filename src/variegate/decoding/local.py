@@ -62,6 +62,7 @@ class Local:
     def __call__(
         self, ensemble: Ensemble, constraint: Constraint, generator: Generator
     ) -> Selection:
+        """Return a local maximum; ``generator`` is not used."""
         check_count("max_steps", self.max_steps)
         start, origin = Greedy()(ensemble, constraint, generator), "the greedy answer"
         if constraint.k is not None and len(start) < constraint.k:
@@ -86,7 +87,10 @@ class Local:
         members: IntArray,
         origin: str = "the greedy answer",
     ) -> tuple[IntArray, str]:
-        """Return the members after all moves that help, and why the search ended."""
+        """Make the best move while one helps; return the sorted subset and the reason.
+
+        ``members`` is the first subset, ``origin`` its name in the stop reason.
+        """
         state = _Neighbourhood(kernel, constraint, members)
         log_det = kernel.log_det(members)
         refused: set[tuple[int, int]] = set()
@@ -99,7 +103,7 @@ class Local:
                 return state.members, reason
             if step == self.max_steps:
                 break
-            candidate = state.apply_move(move)
+            candidate = state.members_after(move)
             reached = kernel.log_det(candidate)
             # Where S_y is nearly singular, a gain can be rounding.  The determinant
             # computed anew only rises, so the search does not run in circles.
@@ -117,7 +121,9 @@ class _Neighbourhood:
     """A subset, and the gain of every move from it.
 
     A move is a pair of items, the one that comes in and the one that goes out; either
-    may be -1, for none.
+    may be -1, for none.  ``members`` (sorted) are ``y``, ``columns`` those of ``S`` by
+    item, reused from an earlier subset; ``factor`` is a Cholesky factor of ``S_y``, and
+    ``inverse_diagonal`` the diagonal of ``V = S_y⁻¹``.
     """
 
     def __init__(
@@ -149,8 +155,8 @@ class _Neighbourhood:
         inverse_factor = solve_triangular(self.factor, identity, lower=True)
         self.inverse_diagonal = np.einsum("ij,ij->j", inverse_factor, inverse_factor)
 
-    def apply_move(self, move: tuple[int, int]) -> IntArray:
-        """Return the members after a move, sorted."""
+    def members_after(self, move: tuple[int, int]) -> IntArray:
+        """Return the members after a move, sorted; this subset stays as it is."""
         item, leaving = move
         after = set(self.members.tolist()) - {leaving}
         if item != _NONE:
@@ -158,7 +164,7 @@ class _Neighbourhood:
         return np.array(sorted(after), dtype=np.intp)
 
     def best_move(self, refused: set[tuple[int, int]]) -> tuple[float, tuple[int, int]]:
-        """Return the gain and the best feasible move not ``refused``; -inf if none."""
+        """Return gain and move of the best not ``refused``; a gain of -inf if none."""
         found = [self._best_dropping_move(refused)]
         for part in chunks(len(self.kernel)):
             items = np.arange(part.start, part.stop)
@@ -169,7 +175,7 @@ class _Neighbourhood:
     def _best_dropping_move(
         self, refused: set[tuple[int, int]]
     ) -> tuple[float, tuple[int, int]]:
-        """Return the gain and the best drop; -inf with ``k`` or without members."""
+        """Return gain and move of the best drop; -inf if none, as always with ``k``."""
         if self.constraint.k is not None or len(self.members) == 0:
             return -np.inf, (_NONE, _NONE)
         gain = np.log(self.inverse_diagonal) - 2.0 * self.kernel.log_scale[self.members]
@@ -182,7 +188,10 @@ class _Neighbourhood:
     def _best_entering_move(
         self, items: IntArray, refused: set[tuple[int, int]]
     ) -> tuple[float, tuple[int, int]]:
-        """Return the gain and the best move that brings in one of ``items``."""
+        """Return gain and move of the best addition or swap; -inf if none is feasible.
+
+        It brings in one of ``items``, which are consecutive numbers.
+        """
         gain = self._entry_gains(items)
         leaving = np.concatenate([[_NONE], self.members])
         for item, out in refused:
@@ -194,7 +203,10 @@ class _Neighbourhood:
         return float(gain[row, column]), (int(items[row]), int(leaving[column]))
 
     def _entry_gains(self, items: IntArray) -> FloatArray:
-        """Return gains (items, 1 + |y|): of each addition, then of each swap."""
+        """Return gains (items, 1 + |y|) of additions (column 0) and swaps.
+
+        They are -inf for members, and where a move is not feasible.
+        """
         u = self.kernel.log_scale
         half, residual = self._entering_residuals(items)
         w = solve_triangular(self.factor, half, lower=True, trans="T").T
@@ -215,7 +227,7 @@ class _Neighbourhood:
         return np.where(allowed, gain, -np.inf)
 
     def _entering_residuals(self, items: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return ``G⁻¹ S_yj`` for ``S_y = G Gᵀ``, and the squared residuals ``r_j``."""
+        """Return ``C⁻¹ S_yj`` (|y|, items), ``S_y = C Cᵀ``, and residuals (items,)."""
         if self.basis is not None and isinstance(self.kernel, Graded):
             rows = self.kernel.rows[items]
             half = self.basis.T @ rows.T
@@ -231,7 +243,7 @@ class _Neighbourhood:
         return half, np.maximum(residual, 0.0)
 
     def _feasible_moves(self, items: IntArray) -> BoolArray:
-        """Return a mask (items, 1 + |y|) of the feasible additions, then swaps."""
+        """Return a mask (items, 1 + |y|) of feasible additions (column 0) and swaps."""
         costs = self.constraint.costs
         spent = float(costs[self.members].sum())
         left = spent - np.concatenate([[0.0], costs[self.members]])
@@ -239,7 +251,7 @@ class _Neighbourhood:
         if self.constraint.k is not None:
             feasible[:, 0] = False
         if (at_most := self.constraint.at_most) is not None:
-            is_open = at_most.used(self.members) < at_most.room
+            is_open = at_most.count_by_label(self.members) < at_most.room
             for labels in at_most.labels:
                 enters, leaves = labels[items, None], labels[self.members]
                 feasible[:, 1:] &= is_open[enters] | (enters == leaves)

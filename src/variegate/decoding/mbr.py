@@ -77,6 +77,7 @@ class MBR:
     def __call__(
         self, ensemble: Ensemble, constraint: Constraint, generator: Generator
     ) -> Selection:
+        """Draw samples from ``generator``, and return the subset of best agreement."""
         check_count("n_samples", self.n_samples)
         if self.n_candidates is not None:
             check_count("n_candidates", self.n_candidates)
@@ -90,7 +91,7 @@ class MBR:
         voters = samples[first]
         if self.search == "samples":
             return self._choose_sample(ensemble, constraint, voters, votes)
-        return self._add_items(ensemble, constraint, voters, votes)
+        return self._grow_selection(ensemble, constraint, voters, votes)
 
     def _choose_sample(
         self,
@@ -99,7 +100,11 @@ class MBR:
         voters: BoolArray,
         votes: IntArray,
     ) -> Selection:
-        """Return the feasible sample of best mean agreement, or the greedy answer."""
+        """Return the feasible voter of the best mean agreement with all voters.
+
+        ``voters`` (B, N) are the distinct samples, ``votes`` (B,) their numbers.  Of
+        equals the most probable; the greedy selection if none is feasible.
+        """
         agreement, n_samples = as_agreement(self.agreement), int(votes.sum())
         candidates = voters[constraint.allows(voters)]
         if len(candidates) == 0:
@@ -125,14 +130,14 @@ class MBR:
             f"mean {agreement.name} {means.max():.3f}",
         )
 
-    def _add_items(
+    def _grow_selection(
         self,
         ensemble: Ensemble,
         constraint: Constraint,
         voters: BoolArray,
         votes: IntArray,
     ) -> Selection:
-        """Return the subset that greedy search grows by the mean agreement."""
+        """Return the subset that greedy search grows by mean agreement with voters."""
         search = (
             self.search if isinstance(self.search, GreedySearch) else GreedySearch()
         )

@@ -15,10 +15,12 @@ from variegate.selection import Ensemble
 def scale_odds(
     ensemble: Ensemble, order: IntArray, odds: float, constraint: Constraint
 ) -> IntArray:
-    r"""Return a beginning of a ranking, or a longer one, where all odds are multiplied.
+    r"""Return a longer or shorter choice, as if the odds of all items were multiplied.
 
-    ``order`` is a choice within a constraint without ``k``, the best item first.  Other
-    items follow it as greedy search adds them.  Item ``i`` of this ranking raises the
+    ``order`` has the item numbers of a choice within a constraint without ``k``, the
+    best first; so has the result, a beginning of ``order`` where ``odds``, which is
+    :math:`\omega`, is below 1, and ``order`` with items added where it is above.  These
+    follow as greedy search adds them.  Item ``i`` of this ranking raises the
     log-probability by :math:`g_i`, its log-odds given the items before it; let
     :math:`m_i = \min_{j \le i} g_j`, which never rises.  Multiplying the odds of all
     items by :math:`\omega` adds :math:`\log \omega` to every :math:`g_i`, and
@@ -47,7 +49,7 @@ def scale_odds(
     steps = greedy_steps(state, constraint, grown)
     end = (-np.inf, -1)
     mark = min(next(steps, end)[0], lowest)
-    least = _level(lowest, mark) - np.log(odds)
+    least = _level_between(lowest, mark) - np.log(odds)
     if odds < 1.0:
         return np.asarray(order[marks > least])
     n_chosen = len(order)
@@ -57,10 +59,12 @@ def scale_odds(
     return np.array(grown[:n_chosen], dtype=np.intp)
 
 
-def _level(last: float, following: float) -> float:
-    """Return the level between the mark of the last item chosen and of the next.
+def _level_between(last: float, following: float) -> float:
+    """Return the level ``t`` of :func:`scale_odds`.
 
-    0 where it separates the two, or where neither is finite.
+    ``last`` is ``m``, the least gain so far, of the last item chosen, ``following``
+    that of the next one.  0 where that separates the two, or where neither is finite;
+    else their mean, or the finite one of them.
     """
     if following <= 0.0 < last:
         return 0.0
@@ -71,9 +75,10 @@ def _level(last: float, following: float) -> float:
 def greedy_steps(
     state: Residuals, constraint: Constraint, chosen: list[int]
 ) -> Iterator[tuple[float, int]]:
-    """Yield the gain and the number of each further item that greedy search takes.
+    """Yield the gain in log-probability and the number of each item greedy search adds.
 
-    The items ``chosen`` count within the constraint; those that follow are appended.
+    Before each is yielded, it is added to ``state`` and appended to ``chosen``, the
+    items that count within the constraint.  Ends where no item is possible or fits.
     """
     while True:
         gain = state.gain()

@@ -29,7 +29,10 @@ DECODERS: Mapping[str, type[Decoder]] = MappingProxyType(
 
 
 def as_decoder(method: str | Decoder) -> Decoder:
-    """Return the decoder that a name stands for, or the decoder itself."""
+    """Return the decoder of a name, with default options, or the given decoder.
+
+    ValueError for anything else.
+    """
     if isinstance(method, str):
         if method not in DECODERS:
             raise ValueError(

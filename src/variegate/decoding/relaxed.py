@@ -71,6 +71,7 @@ class Relaxed:
     def __call__(
         self, ensemble: Ensemble, constraint: Constraint, generator: Generator
     ) -> Selection:
+        """Return the rounded maximum, made feasible; ``generator`` is not used."""
         check_count("max_iterations", self.max_iterations)
         kernel = _dense_representation(ensemble)
         members, reason = self._climb_and_round(kernel, ensemble.representation)
@@ -82,7 +83,10 @@ class Relaxed:
     def _climb_and_round(
         self, kernel: Dense, judge: Representation
     ) -> tuple[IntArray, str]:
-        """Return the rounded subset that is best by ``judge``, and the stop reason."""
+        """Return the best rounded subset by ``judge.log_det``, and the stop reason.
+
+        ``kernel`` is the dense form of ``judge``, the ensemble's representation.
+        """
         nothing: IntArray = np.zeros(0, dtype=np.intp)
         if len(kernel) == 0:
             return nothing, "there are no items"
@@ -110,7 +114,7 @@ class Relaxed:
     def _maximize_extension(
         self, kernel: Dense, ceiling: FloatArray
     ) -> tuple[FloatArray, bool]:
-        """Return a local maximum (N,) below ``ceiling``, and whether it was reached."""
+        """Climb ``F`` up to ``ceiling``; return the last ``x``, and if it converged."""
         from scipy.optimize import minimize
 
         def negative_extension(x: FloatArray) -> tuple[float, FloatArray]:
@@ -137,7 +141,7 @@ class Relaxed:
 
 
 def softmax_extension(kernel: Dense, x: FloatArray) -> tuple[float, FloatArray]:
-    r"""Return ``F(x) = log det(diag(x)(L - I) + I)`` and its gradient.
+    r"""Return ``F(x) = log det(diag(x)(L - I) + I)`` and its gradient (N,).
 
     Inside the cube ``F`` is the normalizer of another L-ensemble.  With
     ``L̃_ij = e^{v_i + v_j} S_ij`` and ``v_i = u_i + ½ log(x_i / (1 - x_i))``,
@@ -163,7 +167,7 @@ def softmax_extension(kernel: Dense, x: FloatArray) -> tuple[float, FloatArray]:
 
 
 def _tilted_normalizer(kernel: Dense, x: FloatArray) -> tuple[float, FloatArray]:
-    """Return ``log det(L̃ + I)`` and ``K̃`` of :func:`softmax_extension`."""
+    """Return ``log det(L̃ + I)`` and ``K̃`` (N, N) of :func:`softmax_extension`."""
     v = kernel.log_scale + 0.5 * (np.log(x) - np.log1p(-x))
     return normalizer_and_marginal_kernel(kernel.S, v)
 
@@ -226,7 +230,7 @@ def _dense_representation(ensemble: Ensemble) -> Dense:
 def _repair_subset(
     kernel: Representation, constraint: Constraint, members: IntArray
 ) -> IntArray:
-    """Return a feasible subset: greedily from ``members``, then from the others."""
+    """Return a feasible subset, sorted: greedily from ``members``, then from others."""
     state = Residuals(kernel)
     preferred = np.zeros(len(kernel), dtype=bool)
     preferred[members] = True

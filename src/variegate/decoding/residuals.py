@@ -24,14 +24,14 @@ LIMITS_REACHED = "no further item is within at_most"
 
 
 def stop_reason(count: int, k: int | None, why: str = "") -> str:
-    """Say why a search ended with ``count`` items: as asked for, or ``why``."""
+    """Return why a search ended at ``count`` items: ``k`` were chosen, or ``why``."""
     if count == k:
         return f"chose the {k} items that were asked for"
     return why if k is None else f"after {count} of {k} items, {why}"
 
 
-def no_room(constraint: Constraint) -> str:
-    """Say which limit of a constraint no further item fits."""
+def no_room_reason(constraint: Constraint) -> str:
+    """Return a stop reason: no item fits the budget, ``at_most``, or both."""
     if constraint.at_most is None:
         return BUDGET_SPENT
     if constraint.budget is None:
@@ -40,7 +40,7 @@ def no_room(constraint: Constraint) -> str:
 
 
 def gain_per_cost(gain: FloatArray, constraint: Constraint) -> FloatArray:
-    """Return gains (N,), or with a budget gains over costs, and losses times costs."""
+    """Return gains (N,); with a budget gains over costs, and losses times costs."""
     if constraint.budget is None:
         return gain
     # Dividing a loss by its cost would favour dear items.
@@ -49,7 +49,12 @@ def gain_per_cost(gain: FloatArray, constraint: Constraint) -> FloatArray:
 
 
 class Residuals:
-    """Squared residuals of items over the chosen, by a running factorisation."""
+    """Squared residuals of items given the chosen ones, updated with each choice.
+
+    ``residual`` (N,) is ``det S_{y∪j} / det S_y`` for the ``chosen`` items ``y``, in
+    the order of choice, and the similarity ``S``; ``available`` (N,) is a mask of items
+    neither chosen nor excluded.
+    """
 
     def __init__(self, kernel: Representation) -> None:
         self.kernel = kernel
@@ -64,16 +69,17 @@ class Residuals:
             self.residual = np.einsum("ij,ij->i", kernel.rows, kernel.rows)
 
     def gain(self) -> FloatArray:
-        """Return the rise (N,) in log-probability by each item; -inf if impossible."""
+        """Return rises (N,) in log-probability; -inf for chosen or dependent items."""
         usable = self.available & (self.residual > self._floor)
         log_residual = np.log(np.where(usable, self.residual, 1.0))
         return np.where(usable, log_residual + 2.0 * self.kernel.log_scale, -np.inf)
 
     def grow(self, constraint: Constraint, among: BoolArray | None = None) -> str:
-        """Add the best items, of all or of the mask ``among`` (N,), while one gains.
+        """Choose the best item of the mask ``among`` (N,), or of all, while one gains.
 
-        Returns why the search ended.  With ``k`` it goes on to ``k`` items; with a
-        budget it compares gains for their cost.  Ties go to the smallest number.
+        Returns the stop reason.  With ``k``, items that lose are chosen, too, up to
+        ``k`` items; with a budget, gains are compared by :func:`gain_per_cost`.  Ties
+        go to the smallest number.
         """
         k = constraint.k
         while len(self.chosen) != k:
@@ -85,7 +91,7 @@ class Residuals:
             best = score.max(initial=-np.inf)
             if best == -np.inf:
                 is_left = (gain > -np.inf).any()
-                why = no_room(constraint) if is_left else RANK_USED_UP
+                why = no_room_reason(constraint) if is_left else RANK_USED_UP
                 return stop_reason(len(self.chosen), k, why)
             item = int(np.argmax(score >= best - TIE))
             if k is None and gain[item] <= 0:
@@ -94,10 +100,11 @@ class Residuals:
         return stop_reason(len(self.chosen), k)
 
     def add_if_possible(self, item: int) -> bool:
-        """Add an item, or exclude it where the kernel calls the subset impossible.
+        """Choose an item, unless the subset with it has determinant zero.
 
-        At the edge of its rank it may, as it takes the items in another order.  Returns
-        whether the item was added.
+        Then the item becomes unavailable.  The kernel, which takes items in the order
+        of their numbers, may find zero where a residual here is small but positive.
+        Returns whether the item was chosen.
         """
         if self.residual[item] <= _SURELY_LEFT:
             members = np.array([*self.chosen, item])
@@ -108,7 +115,7 @@ class Residuals:
         return True
 
     def add(self, item: int) -> None:
-        """Take an item and update the residuals of the others."""
+        """Choose an item of positive residual, and update the residuals of all."""
         self.available[item] = False
         self.chosen.append(item)
         if self._rows is not None:
@@ -132,9 +139,10 @@ def cheapest_possible_subset(
 
     Independent rows are a matroid: taking the cheapest item that is independent of
     those before it, again and again, leads to the cheapest set of its size.  So where
-    this set is above the budget, every set of ``k`` possible items is, and an error
-    says ``why_fewer`` items were found.  With limits on labels the search takes items
-    beside which the rest fits, and may miss a set of possible items.
+    this set is above the budget, every set of ``k`` possible items is.  The ValueError
+    then raised ends with ``why_fewer``, the stop reason of an earlier search.  With
+    limits on labels, only items beside which the rest of ``k`` fits are taken, and the
+    error does not prove that there are no ``k`` possible items.
     """
     state = Residuals(kernel)
     while len(state.chosen) != constraint.k:
@@ -155,9 +163,10 @@ def cheapest_possible_subset(
 def rank_members(
     ensemble: Ensemble, members: IntArray, most: int | None = None
 ) -> IntArray:
-    """Return all or the first ``most`` members, each adding most to those before it.
+    """Return members in greedy order: each has the largest gain given those before it.
 
-    These are the pivots of a Cholesky factorisation of ``L`` on the members.
+    At most ``most`` item numbers, by default all: the pivots of a Cholesky
+    factorisation of ``L`` on the members.
     """
     most = len(members) if most is None else min(most, len(members))
     if len(members) < 2:

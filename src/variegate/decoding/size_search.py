@@ -1,9 +1,10 @@
 """The set with the largest sum of weights, where weights depend on its size.
 
-The weights are the shares of items in an expected F-score.  Of one size and without a
-budget, the best set is the items with the largest weights, or with a limit on labels
-the items that are largest within it.  Most sizes are ruled out by bounds that follow
-from a few others.
+The weights are the shares of items in an expected F-score.  The value of a set is the
+sum of its weights, its size the number of its items.  Of one size and without a budget,
+the best set is the items with the largest weights, or with a limit on labels the items
+that are largest within it.  Most sizes are ruled out by upper bounds on the value that
+follow from the weights at a few other sizes.
 """
 
 from __future__ import annotations
@@ -64,13 +65,14 @@ class SizedWeights:
     """
 
     def __init__(self, kernel: Representation, beta: float) -> None:
+        # p_n (M,), v_ni (M, N), and P(|J ∖ n| = s - 1) (M, T).
         self._kept, vectors = kernel.marginal_eigenpairs
         self._vectors = vectors.all()
         law = count_distribution(self._kept)
         first, last = likely_range(law, _NEGLIGIBLE)
         first = max(first - 1, 0)
         self._others = leave_one_out_distributions(self._kept, law, first, last)
-        # Numerator and denominator are divided by 1 + β².
+        # (1 + β²) / (β² s + a) is 1 / (offset + slope a), with an offset for each s.
         share = 1.0 / (1.0 + (1.0 / beta) * (1.0 / beta))
         self._slope = 1.0 / (1.0 + beta * beta)
         self._offsets = share * np.arange(first + 1, last + 2)
@@ -78,9 +80,10 @@ class SizedWeights:
         self.expected_size = float(self._kept.sum())
 
     def weights_at(self, sizes: IntArray, items: IntArray | None = None) -> FloatArray:
-        """Return ``w_i(a)`` (sizes, items) for some sizes ``a``, and all items or some.
+        """Return the weights ``w_i(a)``, one row for each ``a`` in ``sizes`` (all ≥ 1).
 
-        Takes ``O(N M)`` time for each size.
+        Columns are the items of these numbers, by default all.  Takes ``O(N M)`` time
+        for each size.
         """
         score = 1.0 / (self._offsets[:, None] + self._slope * sizes)
         of_vectors = (self._kept[:, None] * (self._others @ score)).T
@@ -91,13 +94,16 @@ class SizedWeights:
         return weights
 
     def score(self, members: IntArray) -> float:
-        """Return the expected F-score of a set, ``members``."""
+        """Return the expected F-score of the set of item numbers ``members``."""
         if not len(members):
             return self.empty
         return float(self.weights_at(np.array([len(members)]), members).sum())
 
     def bound_weight_ratios(self, known: IntArray, sizes: IntArray) -> FloatArray:
-        """Return bounds (known, sizes) on ``w_i(size) / w_i(known)`` for all items."""
+        """Return upper bounds on ``w_i(b) / w_i(a)`` that hold for all items ``i``.
+
+        Rows are the sizes ``a`` in ``known``, columns the ``b`` in ``sizes``.
+        """
         low, high = self._offsets[0], self._offsets[-1]
         at, to = self._slope * known[:, None], self._slope * sizes
         offset = np.where(to > at, high, low)
@@ -105,10 +111,11 @@ class SizedWeights:
 
 
 class BestSet(NamedTuple):
-    """A feasible set, its value, and an upper bound for all feasible sets.
+    """A feasible set, its value, and an upper bound on that of all feasible sets.
 
-    ``bound`` equals ``value`` where the set is proved to be the best; ``price`` is that
-    on costs which leads to the bound.
+    ``members`` are sorted item numbers.  ``bound`` equals ``value`` where the set is
+    proved to be the best.  ``price`` is the Lagrange multiplier of the budget that
+    gives the bound, 0 without a budget.
     """
 
     members: IntArray
@@ -118,7 +125,11 @@ class BestSet(NamedTuple):
 
 
 class SizeSearch:
-    """Searches for the best set of all sizes that a constraint allows."""
+    """Searches for the best set of all sizes that a constraint allows.
+
+    It holds the best set so far, and for each size ``0 .. largest`` an upper bound on
+    the value of its sets, and whether the weights at this size were evaluated.
+    """
 
     def __init__(self, weights: SizedWeights, constraint: Constraint) -> None:
         self.weights = weights
@@ -135,7 +146,7 @@ class SizeSearch:
         fits = bool(constraint.affords(dearest))
         #: Infinite where every set of an allowed size is within the budget.
         self.budget = np.inf if fits else constraint.largest_cost()
-        #: Whether the best set of a size needs a search, rather than the largest.
+        #: Whether the best set of a size can be another one than the largest weights.
         self.is_searched = not fits or (
             self.at_most is not None and len(self.at_most.labels) > 1
         )
@@ -145,18 +156,18 @@ class SizeSearch:
         value = weights.empty if self.smallest == 0 else -1.0
         self._best = BestSet(np.zeros(0, dtype=np.intp), value, value)
         if constraint.k and self.at_most is not None:
-            # A search for the best set of this size may be cut short before the first.
-            found = self.at_most.cheapest(self.costs, constraint.k)
+            # So that there is a set of ``k`` items even if the search is cut short.
+            found = self.at_most.cheapest_items(self.costs, constraint.k)
             assert found is not None  # or the constraint would have been refused
             found = np.sort(found)
             value = weights.score(found)
             self._best = BestSet(found, value, value)
-        self._upper = np.full(self.largest + 1, np.inf)
-        self._upper[: max(self.smallest, 1)] = -np.inf
+        self._bounds = np.full(self.largest + 1, np.inf)
+        self._bounds[: max(self.smallest, 1)] = -np.inf
         self._is_seen = np.zeros(self.largest + 1, dtype=bool)
 
-    def run(self) -> BestSet:
-        """Return the best feasible set."""
+    def find_best_set(self) -> BestSet:
+        """Return the best feasible set, or the best one found within ``_MAX_NODES``."""
         most = _BATCH_OF_SEARCHES if self.is_searched else _BATCH
         batch = int(np.clip(_MOST_WEIGHTS // max(len(self.costs), 1), 4, most))
         sizes = self._open_sizes()
@@ -171,18 +182,18 @@ class SizeSearch:
         return self._search_remaining_sizes()
 
     def _is_better(self, values: Any, sizes: Any) -> BoolArray:
-        """Tell which values exceed the best, or equal it by a smaller set."""
+        """Tell which values exceed the best one, or equal it with fewer items."""
         best = self._best.value
         margin = np.where(sizes < len(self._best.members), -_EQUAL, _EQUAL)
         return np.asarray(values > best + margin * abs(best))
 
     def _open_sizes(self) -> IntArray:
-        """Return the sizes not evaluated whose upper bounds exceed the best value."""
+        """Return the sizes not evaluated yet that may hold a better set, by bounds."""
         sizes = np.flatnonzero(~self._is_seen)
-        return sizes[self._is_better(self._upper[sizes], sizes)]
+        return sizes[self._is_better(self._bounds[sizes], sizes)]
 
     def _evaluate_sizes(self, sizes: IntArray) -> None:
-        """Choose from items by their weights at some sizes, and bound other sizes."""
+        """Evaluate weights at some sizes: update the best set and all upper bounds."""
         weights = self.weights.weights_at(sizes)
         last = int(max(sizes[-1], self._open_sizes().max(initial=0)))
         self._is_seen[sizes] = True
@@ -199,43 +210,52 @@ class SizeSearch:
             bounds = curves[:, others - 1] * self.weights.bound_weight_ratios(
                 sizes, others
             )
-            self._upper[others] = np.minimum(self._upper[others], bounds.min(axis=0))
+            self._bounds[others] = np.minimum(self._bounds[others], bounds.min(axis=0))
 
     def _choose_largest_weights(
         self, sizes: IntArray, weights: FloatArray, curves: FloatArray
     ) -> None:
-        """Without a budget: keep the largest weights (sizes, N) at the best size.
+        """Replace the best set if one of ``sizes`` has a better one; set their bounds.
 
-        ``curves[row, a - 1]`` is the sum of the ``a`` largest weights of a row.
+        Called where the best set of ``sizes[row]`` is the items of the largest
+        ``weights[row]`` (N,); ``curves[row, a - 1]`` is the sum of the ``a`` largest.
+        The upper bounds of ``sizes`` become the values of these sets.
         """
         values = curves[np.arange(len(sizes)), sizes - 1]
-        self._upper[sizes] = values
+        self._bounds[sizes] = values
         row = int(np.argmax(values >= values.max() * (1.0 - _EQUAL)))
-        members = largest_places(weights[row], int(sizes[row]), self.at_most)
+        members = indices_of_largest(weights[row], int(sizes[row]), self.at_most)
         self._keep_if_better(BestSet(members, float(values[row]), float(values[row])))
 
     def _choose_within_budget(self, sizes: IntArray, weights: FloatArray) -> FloatArray:
-        """Within a budget: keep the best set by a price on costs; return the prices."""
+        """Update the best set and the bounds of ``sizes`` by the Lagrangian bound.
+
+        ``weights`` are (sizes, N); returns the price on costs of each size, (sizes,).
+        """
         prices = np.zeros(len(sizes))
         for row, size in enumerate(sizes.tolist()):
             found = minimize_lagrangian_bound(
                 weights[row], self.costs, size, self.budget, self.at_most
             )
             self._keep_if_better(found)
-            prices[row], self._upper[size] = found.price, found.bound
+            prices[row], self._bounds[size] = found.price, found.bound
         return prices
 
     def _keep_if_better(self, found: BestSet) -> None:
-        """Replace the best set by ``found``, if that is better."""
+        """Replace the best set so far by ``found``, if that is better."""
         if self._is_better(found.value, len(found.members)):
             self._best = found
 
     def _search_remaining_sizes(self) -> BestSet:
-        """Search sizes without a proved best set; return the best set and a bound."""
+        """Return the best set, after branch and bound of all sizes that may beat it.
+
+        Its bound is the largest of the sizes for which ``_MAX_NODES`` did not suffice.
+        """
         bound, nodes_left = self._best.value, _MAX_NODES
         sizes = np.flatnonzero(self._is_seen)
-        for size in sizes[np.argsort(-self._upper[sizes], kind="stable")].tolist():
-            upper = self._upper[size]
+        sizes = sizes[self._is_better(self._bounds[sizes], sizes)]
+        for size in sizes[np.argsort(-self._bounds[sizes], kind="stable")].tolist():
+            upper = self._bounds[size]
             if self._is_better(upper, size) and upper > self._best.value:
                 finished, nodes = self._search_size(size, nodes_left)
                 nodes_left -= nodes
@@ -245,7 +265,10 @@ class SizeSearch:
         return BestSet(best.members, best.value, max(best.value, bound))
 
     def _search_size(self, size: int, max_nodes: int) -> tuple[bool, int]:
-        """Search one size; return whether that was finished, and how many nodes."""
+        """Search one size by branch and bound; replace the best set by a better one.
+
+        Returns whether that was finished within ``max_nodes``, and the nodes visited.
+        """
         from variegate.linalg.compiled.weighted_sets import search_knapsack
 
         if max_nodes <= 0:
@@ -274,37 +297,41 @@ def minimize_lagrangian_bound(
     budget: float,
     at_most: AtMost | None = None,
 ) -> BestSet:
-    """Return a feasible set of ``size`` items, and the lowest bound, with its price.
+    """Return a feasible set of ``size`` items, and the lowest Lagrangian bound.
 
-    For every price ``μ ≥ 0`` the best ``Σ w_i`` of ``a`` items within a budget ``b`` is
-    at most ``μ b`` plus the ``a`` largest of ``w_i - μ c_i``.  This bound is a convex,
-    piecewise linear function of the price; the lowest point of two of its pieces, one
-    rising and one falling, is tried until it is on the curve.  The largest are those
-    within the tightest limit on labels; a set that breaks another one gives a bound and
-    is not chosen.
+    ``weights`` and ``costs`` are (N,).  If no feasible set was met, the set is empty,
+    of value -1; the bound is -1, too, if no set of this size is within the budget.
+
+    For every price ``μ ≥ 0`` the best ``Σ w_i`` of ``size`` items within a budget ``b``
+    is at most ``μ b`` plus the ``size`` largest of ``w_i - μ c_i``.  This bound is a
+    convex, piecewise linear function of the price; the lowest point of two of its
+    pieces, one rising and one falling, is tried until it is on the curve.  The largest
+    are those within the tightest limit on labels; a set that breaks another one gives a
+    bound and is not chosen.
     """
-    nothing = BestSet(np.zeros(0, dtype=np.intp), -1.0, -1.0)
+    no_set = BestSet(np.zeros(0, dtype=np.intp), -1.0, -1.0)
 
-    def feasible(members: IntArray) -> bool:
-        """Tell whether a set is within all limits on labels."""
+    def is_within_limits(members: IntArray) -> bool:
+        """Tell whether a set is within all limits on labels, not the tightest alone."""
         if at_most is None:
             return True
-        return bool((at_most.used(members) <= at_most.room).all())
+        return bool((at_most.count_by_label(members) <= at_most.room).all())
 
-    members = largest_places(weights, size, at_most)
+    members = indices_of_largest(weights, size, at_most)
     value, cost = float(weights[members].sum()), float(costs[members].sum())
     if cost <= budget:
-        found = BestSet(members, value, value) if feasible(members) else nothing
+        is_found = is_within_limits(members)
+        found = BestSet(members, value, value) if is_found else no_set
         return found._replace(bound=value)
-    best = largest_places(-costs, size, at_most)
+    best = indices_of_largest(-costs, size, at_most)
     low_value, low_cost = float(weights[best].sum()), float(costs[best].sum())
     if low_cost > budget:  # which no set of this size fits
-        return nothing
+        return no_set
     bound, best_price = value, 0.0
-    best, best_value = (best, low_value) if feasible(best) else nothing[:2]
+    best, best_value = (best, low_value) if is_within_limits(best) else no_set[:2]
     for _ in range(_MAX_STEPS):
         price = max((value - low_value) / (cost - low_cost), 0.0)
-        members = largest_places(weights - price * costs, size, at_most)
+        members = indices_of_largest(weights - price * costs, size, at_most)
         new_value = float(weights[members].sum())
         new_cost = float(costs[members].sum())
         reached = new_value + price * (budget - new_cost)
@@ -313,7 +340,7 @@ def minimize_lagrangian_bound(
         line = low_value + price * (budget - low_cost)
         if new_cost <= budget:
             low_value, low_cost = new_value, new_cost
-            if new_value > best_value and feasible(members):
+            if new_value > best_value and is_within_limits(members):
                 best, best_value = members, new_value
         else:
             value, cost = new_value, new_cost
@@ -322,16 +349,16 @@ def minimize_lagrangian_bound(
     return BestSet(best, best_value, max(bound, best_value), best_price)
 
 
-def largest_places(
+def indices_of_largest(
     values: FloatArray, count: int, at_most: AtMost | None = None
 ) -> IntArray:
-    """Return the places of the ``count`` largest values, sorted; the first of equals.
+    """Return the sorted indices of the ``count`` largest values; of equals the first.
 
-    With limits on labels, the largest within the tightest of them.
+    With limits on labels, those that exceed the tightest limit are skipped.
     """
     if at_most is not None:
         order = np.argsort(-values, kind="stable")
-        return np.sort(at_most.tightest().first(order, count))
+        return np.sort(at_most.tightest_limit().first_allowed(order, count))
     if count in (0, len(values)):
         return np.arange(count)
     last = np.partition(values, len(values) - count)[len(values) - count]
@@ -344,12 +371,15 @@ def largest_places(
 def _sort_largest(
     values: FloatArray, count: int, at_most: AtMost | None = None
 ) -> FloatArray:
-    """Return the ``count`` largest values of each row, descending, within limits."""
+    """Return the ``count`` largest values a row, descending, as ``at_most`` allows.
+
+    Columns are items; of several limits on their labels, only the tightest counts.
+    """
     if at_most is not None:
-        tightest = at_most.tightest()
+        tightest = at_most.tightest_limit()
         orders = np.argsort(-values, axis=1, kind="stable")
-        places = [tightest.first(order, count) for order in orders]
-        return np.take_along_axis(values, np.array(places), axis=1)
+        items = [tightest.first_allowed(order, count) for order in orders]
+        return np.take_along_axis(values, np.array(items), axis=1)
     n = values.shape[1]
     if count < n:
         values = np.partition(values, n - count, axis=1)[:, n - count :]

@@ -57,8 +57,8 @@ def _least_similarities(
 ) -> list[float]:
     """Return the smallest ``S_ij / √(S_ii S_jj)`` of each ground set, as a list.
 
-    Only of ground sets that can teach diversity: at least two items were wanted, and
-    at least one was not; and of the first ones, up to ``_GROUND_SETS`` and ``_PAIRS``.
+    Ground sets that cannot teach diversity are left out: fewer than two items were
+    wanted, or all.  Only the first are read, up to ``_GROUND_SETS`` and ``_PAIRS``.
     """
     least: list[float] = []
     n_pairs = 0

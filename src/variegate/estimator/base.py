@@ -57,7 +57,7 @@ class LearnedDisplay:
         return f"<div>{estimator_html_repr(self)}{learned}</div>"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        """Return the text and, unless scikit-learn's display is "text", the HTML."""
+        """Return the text and, if scikit-learn's display is "diagram", the HTML."""
         bundle = {"text/plain": repr(self)}
         if get_config()["display"] == "diagram":
             bundle["text/html"] = self._repr_html_()
@@ -96,7 +96,7 @@ class DPPEstimator(BaseEstimator):  # type: ignore[misc]
 
     @abstractmethod
     def _ensemble(self, ground_set: GroundSet) -> LEnsemble:
-        """Return the process of a ground set with as many features as in training."""
+        """Return the ensemble of a ground set with as many features as in training."""
 
     @abstractmethod
     def _log_quality(self, features: FloatArray) -> FloatArray:
@@ -108,7 +108,7 @@ class DPPEstimator(BaseEstimator):  # type: ignore[misc]
 
     @abstractmethod
     def encode(self) -> dict[str, Any]:
-        """Return the fitted model as plain values, as a file holds it."""
+        """Return the fitted model as a dict of plain values, as its file holds it."""
 
     def ensemble(self, ground_set: GroundSet) -> LEnsemble:
         """Return the determinantal point process of one ground set."""
@@ -185,13 +185,13 @@ class DPPEstimator(BaseEstimator):  # type: ignore[misc]
         return chosen
 
     def score(self, ground_sets: Sequence[GroundSet], subsets: Sequence[Any]) -> float:
-        """Return the mean F-score of the predictions."""
+        """Return the mean F-score of the predictions against wanted ``subsets``."""
         ground_sets = check_ground_sets(ground_sets)
         wanted = check_subsets(subsets, ground_sets)
         return metrics.mean_scores(self.predict(ground_sets), wanted)["f"]
 
     def _check_n_features(self, n_features: int) -> None:
-        """Refuse a number of quality features other than in training."""
+        """Raise ValueError unless as many quality features are given as in training."""
         if n_features != self.n_features_in_:
             raise ValueError(
                 f"{n_features} quality features, but the model was fitted with "
@@ -199,7 +199,7 @@ class DPPEstimator(BaseEstimator):  # type: ignore[misc]
             )
 
     def _checked_ensemble(self, ground_set: GroundSet) -> LEnsemble:
-        """Return the process of a ground set after checking its features."""
+        """Return the ensemble of a ground set; ValueError for other features."""
         self._check_n_features(ground_set.n_features)
         return self._ensemble(ground_set)
 

@@ -244,7 +244,10 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
     def _read_pairs(
         self, data: Any, costs: tuple[Any, Any], engine: Engine | None
     ) -> list[Example] | PartitionedExamples:
-        """Return the examples of pairs or partitions, without ``costs`` of errors."""
+        """Return ``data``, pairs as examples, or partitions with the ``engine``.
+
+        ValueError if any of ``costs`` is given.
+        """
         if any(given is not None for given in costs):
             raise ValueError(
                 "false_positive and false_negative are for lists: give ground_sets and "
@@ -285,7 +288,7 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
     def _set_fitted(
         self, kernel: Kernel, parts: dict[str, FloatArray], result: SolverResult
     ) -> Self:
-        """Set the attributes of a fitted model, after a fit or from a file."""
+        """Set fitted attributes from ``parts``, drop the state of Adam, return self."""
         if hasattr(self, "_optimizer"):  # the state of earlier parameters
             del self._optimizer
         self.kernel_ = kernel
@@ -358,7 +361,7 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
         return super().ensemble(ground_set)
 
     def _ensemble(self, ground_set: GroundSet) -> LEnsemble:
-        """Return the process of a ground set whose features were checked."""
+        """Return the ensemble of a ground set whose features were checked."""
         return learned_ensemble(
             ground_set,
             self.kernel_,
@@ -374,7 +377,7 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
     # Keeping ----------------------------------------------------------------------
 
     def encode(self) -> dict[str, Any]:
-        """Return the fitted model as plain values, as a file holds it."""
+        """Return settings, kernel, learned numbers and the ending as plain values."""
         return model_files.encode(self)
 
 

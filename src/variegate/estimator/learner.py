@@ -62,7 +62,10 @@ AdamState = tuple[Adam, FeatureCoordinates]
 def _make_solution(
     problem: LearningProblem | BatchedProblem, result: SolverResult
 ) -> Solution:
-    """Return the solution of a problem, its intercept for features not centred."""
+    """Return the solution of a problem from the result of its solver.
+
+    The solver's intercept is for centred features, the solution's for given ones.
+    """
     parts = problem.space.unpack(result.parameters)
     shift = problem.coordinates.center @ parts["theta"]
     parts["intercept"] = parts["intercept"] - shift
@@ -104,7 +107,7 @@ class Learner:
         return kernel
 
     def _options(self) -> dict[str, Any]:
-        """Return ``fit_intercept``, ``l2`` and ``jitter``, which all problems take."""
+        """Return ``fit_intercept``, ``l2`` and ``jitter`` of the model, by name."""
         names = ("fit_intercept", "l2", "jitter")
         return {name: getattr(self.model, name) for name in names}
 
@@ -114,7 +117,11 @@ class Learner:
         validation: tuple[Any, Any] | None = None,
         checkpoint: str | Path | None = None,
     ) -> Solution:
-        """Learn from examples in memory or in partitions; arguments as for ``fit``."""
+        """Learn from examples in memory or in partitions; return the solution.
+
+        ``validation`` are held-out ground sets and subsets, for ``MiniBatch`` alone;
+        ``checkpoint`` is a path, for partitions alone: ValueError otherwise.
+        """
         if isinstance(self.solver, MiniBatch) and self.model.n_starts > 1:
             raise ValueError(
                 f"MiniBatch starts once, but n_starts={self.model.n_starts}"
@@ -139,11 +146,14 @@ class Learner:
         problem = self._make_problem(examples)
         rng = as_generator(self.model.random_state)
         return self._solve_from_starts(
-            [self.solver.solve], problem, self._starts(problem, rng)
+            [self.solver.solve], problem, self._generate_starts(problem, rng)
         )
 
     def _make_problem(self, examples: list[Example]) -> LearningProblem:
-        """Return the problem of examples in memory, with a kernel fitted to them."""
+        """Return the problem of examples and a fitted kernel, on the device if given.
+
+        Without one, ``SharedExamples`` reuse fitted kernels and prepared ground sets.
+        """
         omega, options = self.model.omega, self._options() | {"n_jobs": self.n_jobs}
         if isinstance(examples, SharedExamples):
             if self.device is None:
@@ -155,7 +165,7 @@ class Learner:
     def _learn_from_partitions(
         self, examples: PartitionedExamples, checkpoint: str | Path | None
     ) -> Solution:
-        """Learn from the examples of all partitions, resuming from a checkpoint."""
+        """Learn from partitions; resume from a checkpoint, if any, and remove it."""
         model = self.model
         if self.device is not None:
             raise ValueError(
@@ -174,7 +184,7 @@ class Learner:
             problem = PartitionedProblem(
                 examples, kernel, self.loss, omega=model.omega, **self._options()
             )
-            starts = self._starts(problem, as_generator(seed))
+            starts = self._generate_starts(problem, as_generator(seed))
             learned = self._solve_from_starts(
                 self._make_solvers(examples, seed), problem, starts
             )
@@ -186,7 +196,11 @@ class Learner:
         return learned
 
     def _make_solvers(self, examples: PartitionedExamples, seed: Any) -> list[Solve]:
-        """Return the ``solve`` methods to call in turn, each from the last result."""
+        """Return the ``solve`` methods to call in turn, each from the last result.
+
+        It is the solver's own; for very many examples, that of ``MiniBatch`` precedes
+        it.  ``seed`` decides the order of examples in batches.
+        """
         n_passes = examples.first_passes
         if n_passes is None:
             n_passes = int(len(examples) > VERY_MANY)
@@ -203,7 +217,11 @@ class Learner:
     def _solve_from_starts(
         self, stages: Sequence[Solve], problem: Any, starts: Iterable[FloatArray]
     ) -> Solution:
-        """Run all stages from every start; return the solution of least objective."""
+        """Run all ``stages`` from every start; return the solution of least objective.
+
+        Each stage starts at the end of the last; a callback that stops ends them all.
+        A ConvergenceWarning is given if the best solution did not converge.
+        """
         results: list[SolverResult] = []
         callback = self._step_callback()
         for start in starts:
@@ -225,7 +243,7 @@ class Learner:
     def _learn_in_batches(
         self, examples: list[Example], validation: tuple[Any, Any] | None
     ) -> Solution:
-        """Learn from examples in memory with ``MiniBatch``."""
+        """Learn from examples by MiniBatch; ``validation`` is as for :meth:`learn`."""
         held_out: Sequence[Example] = ()
         if validation is not None:
             held_out = check_validation(validation, self.model.omega)
@@ -261,7 +279,10 @@ class Learner:
     def take_steps(
         self, examples: list[Example], n_steps: int, optimizer: AdamState | None
     ) -> tuple[Solution, AdamState]:
-        """Take steps of Adam on one batch, from a state or None; return the new one."""
+        """Take steps of Adam on one batch; return the solution and the state of Adam.
+
+        ``optimizer`` is the state after earlier steps, or None.
+        """
         settings = self.solver if isinstance(self.solver, MiniBatch) else MiniBatch()
         settings.check()
         if self.known is None:
@@ -282,11 +303,11 @@ class Learner:
         status = f"took {adam.n_steps} steps of partial_fit"
         history = [Step(adam.n_steps, value, adam.gradient_norm)]
         verdict = Verdict(Stop.DATA_USED, status, "")
-        result = adam.result(adam.average, value, verdict, history)
+        result = adam.make_result(adam.average, value, verdict, history)
         return _make_solution(batch, result), (adam, batch.coordinates)
 
     def _first_start(self, problem: LearningProblem | BatchedProblem) -> FloatArray:
-        """Return the center of the space, with the known parts that fit in place."""
+        """Return the flat parameters to start at: known ones, or the space's center."""
         space = problem.space
         parts = space.unpack(space.center())
         if self.known is not None:
@@ -297,10 +318,13 @@ class Learner:
             parts["intercept"] = parts["intercept"] + shift
         return space.pack(parts)
 
-    def _starts(
+    def _generate_starts(
         self, problem: LearningProblem | BatchedProblem, rng: np.random.Generator
     ) -> Iterator[FloatArray]:
-        """Yield the first start, then others with kernel parameters at random."""
+        """Yield ``n_starts`` flat vectors, which differ in the kernel's parameters.
+
+        These are random after the first start; if the kernel has none, there is one.
+        """
         first = self._first_start(problem)
         yield first
         domain = problem.kernel.domain

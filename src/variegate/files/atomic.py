@@ -20,7 +20,7 @@ def write_atomic(path: str | Path, content: str | bytes) -> None:
 
 
 def as_plain_value(value: Any) -> Any:
-    """Return NumPy numbers and arrays as Python's own, for ``json``."""
+    """Return a NumPy number or array as plain values, or raise TypeError."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     raise TypeError(f"{type(value).__name__} is not a plain value: {value!r}")
@@ -70,7 +70,10 @@ def name_path_in_errors(path: str | Path) -> Iterator[None]:
 
 
 def _open_nameless(folder: Path) -> int | None:
-    """Return the descriptor of a new file without a name; None if not supported."""
+    """Return the descriptor of a new nameless file on the disk of a folder, or None.
+
+    None means that the system or its file system has no such files.
+    """
     if not hasattr(os, "O_TMPFILE"):
         return None
     try:

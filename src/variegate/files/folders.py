@@ -39,7 +39,7 @@ def decode(
 ) -> str:
     """Return the text in the bytes of a file, without a byte order mark.
 
-    Errors call the file ``name``, and those about the encoding end in ``remedy``.
+    ValueErrors call the file ``name``, and those of wrong bytes end in ``remedy``.
     """
     wide = encoding.lower().replace("-", "").startswith(("utf16", "utf32"))
     if b"\0" in data and not wide:

@@ -19,15 +19,15 @@ class LockedDatabase(ABC):
     synchronized every time.  Without a path, the database is in memory.
     """
 
-    #: Number that identifies the format among SQLite files, version, and statements
-    #: that make its tables.
+    #: Number that identifies the format among SQLite files ("PRAGMA application_id"),
+    #: its version, and the SQL statements that create its tables.
     _application: ClassVar[int]
     _version: ClassVar[int] = 1
     _schema: ClassVar[tuple[str, ...]]
     #: Seconds to wait for another process to close the file.
     _patience: ClassVar[float] = 0.0
-    #: The error for files of other programs and versions, and its messages, of the
-    #: path, the version of the file and the version of this class.
+    #: The error for files of other programs and versions.  Its messages are templates:
+    #: of the path, then of the versions of the file and of this class.
     _error: ClassVar[type[Exception]]
     _not_ours: ClassVar[str]
     _other_version: ClassVar[str]
@@ -48,7 +48,7 @@ class LockedDatabase(ABC):
             with self._translated_errors():
                 # One process, so that no memory need be shared: the lock is kept.
                 self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-                is_new = self._is_new()
+                is_new = self._check_format()
                 # A commit then synchronizes one file, once.
                 self._connection.execute("PRAGMA journal_mode = WAL")
                 self._connection.execute("PRAGMA synchronous = FULL")
@@ -71,8 +71,11 @@ class LockedDatabase(ABC):
         with self._lock, self._translated_errors():
             self._connection.close()
 
-    def _is_new(self) -> bool:
-        """Return whether the file has no tables; refuse files of other programs."""
+    def _check_format(self) -> bool:
+        """Raise ``_error`` for files of other programs and of other versions.
+
+        Return whether the file is new: it has no tables.
+        """
         application, version, n_tables = (
             self._connection.execute(query).fetchone()[0]
             for query in (
@@ -104,16 +107,19 @@ class LockedDatabase(ABC):
 
     @abstractmethod
     def _translate_error(self, error: sqlite3.Error, code: int) -> Exception:
-        """Return the error to raise in place of one of SQLite with a primary code."""
+        """Return the error to raise in place of one of SQLite.
+
+        ``code`` is its primary result code, such as ``sqlite3.SQLITE_BUSY``; 0 if none.
+        """
 
     def _query_rows(self, query: str, *arguments: Any) -> list[Any]:
-        """Return all rows of a query."""
+        """Return all rows, as tuples, of an SQL query with ``arguments`` for ``?``."""
         with self._lock, self._translated_errors():
             return self._connection.execute(query, arguments).fetchall()
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """Yield a connection; commit all changes of the block, or none on an error."""
+        """Yield the connection; commit what the block changes, or nothing on error."""
         with self._lock, self._translated_errors():
             self._connection.execute("BEGIN EXCLUSIVE")
             try:
@@ -127,7 +133,7 @@ class LockedDatabase(ABC):
 
     @contextmanager
     def _translated_errors(self) -> Iterator[None]:
-        """Translate errors of SQLite that the block raises."""
+        """Raise errors of SQLite in the block as errors of ``_translate_error``."""
         try:
             yield
         except sqlite3.Error as error:

@@ -1,7 +1,8 @@
 """The format of model files, whose values are checked before any object is made.
 
 Settings, kernels and solver results are encoded as plain values here, and decoded.  A
-``document`` is the content of a file as plain values; a tool is a decoder or solver.
+``document`` is the content of a file as plain values, those that JSON can hold; a tool
+is a decoder or solver; a place is the dotted name of a value, for messages.
 """
 
 from __future__ import annotations
@@ -94,7 +95,11 @@ _PARAMETERS: dict[str, Shape] = {
 
 
 def _parameter_shape(field: dataclasses.Field[Any]) -> Shape:
-    """Return the shape of a tool's parameter by its name or its annotation."""
+    """Return the shape of a field of the dataclass of a decoder or solver.
+
+    It follows from ``_PARAMETERS``, else from the annotation: ``int`` is a whole number
+    of at least 1, the others are numbers of at least 0, and ``None`` adds null.
+    """
     if field.name in _PARAMETERS:
         return _PARAMETERS[field.name]
     annotation = str(field.type)
@@ -124,7 +129,10 @@ PLAIN = Record(_REQUIRED | _MODEL | ENDED, _OPTIONAL)
 
 
 def _check_one_model(value: Mapping[str, Any], place: str) -> None:
-    """Check one of several models; if it has a type, only its omega and type."""
+    """Raise SchemaError unless ``value`` is a model with an omega, at a place.
+
+    Of a model with a "type", which its reader checks, only omega and type are checked.
+    """
     shape = Record({"omega": POSITIVE} | _MODEL | ENDED)
     if "type" in value:
         shape = Record({"omega": POSITIVE, "type": String()})
@@ -137,7 +145,7 @@ MODELS = ListOf(NamedValues(_check_one_model), least=1)
 
 
 def application_format(sections: Mapping[str, Shape]) -> Shape:
-    """Return the format of an application's files, with sections of its own."""
+    """Return the shape of an application's files, with its own further ``sections``."""
     shared = {"type": String(), "settings": MapOf(ANYTHING), "models": MODELS}
     return Record({**_REQUIRED, **shared, **sections}, _OPTIONAL)
 
@@ -178,7 +186,7 @@ def _check_magnitude(value: float, number: str) -> float:
 
 
 def encode_ending(result: SolverResult) -> dict[str, Any]:
-    """Return a solver's result as plain values, without parameters and history."""
+    """Return how a solver ended as plain values: no parameters, no history."""
     names = ("status", "remedy", "objective", "n_iterations", "n_evaluations")
     return {"stop": result.stop.value} | {n: getattr(result, n) for n in names}
 
@@ -193,7 +201,10 @@ def encode_settings(model: Any, not_stored: Sequence[str]) -> dict[str, Any]:
 
 
 def _encode_setting(name: str, value: Any) -> Any:
-    """Return one setting as a plain value; ValueError if it is code or an object."""
+    """Return a setting as a plain value; ValueError for code.
+
+    A tool is its "type" and "parameters"; a random generator is None.
+    """
     if name == "random_state" and not isinstance(value, int | np.integer | None):
         return None  # a generator's position in its stream is not part of a model
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -214,7 +225,10 @@ def _encode_setting(name: str, value: Any) -> Any:
 
 
 def encode_kernel(kernel: Kernel) -> dict[str, Any]:
-    """Return a fitted kernel as plain values."""
+    """Return "type", "parameters" and "state" of a fitted kernel as plain values.
+
+    ValueError for a class of the user with a name of variegate's.
+    """
     name = type(kernel).__name__
     if _KERNELS.get(name, type(kernel)) is not type(kernel):
         raise ValueError(
@@ -229,7 +243,7 @@ def encode_kernel(kernel: Kernel) -> dict[str, Any]:
 
 
 def _encode_kernel_parameter(value: Any) -> Any:
-    """Return a parameter of a kernel with kernels inside as plain values."""
+    """Return a parameter of a kernel; kernels in it become ``{"$kernel": values}``."""
     if isinstance(value, Kernel):
         return {_NESTED: encode_kernel(value)}
     if isinstance(value, list | tuple):
@@ -242,7 +256,10 @@ def _encode_kernel_parameter(value: Any) -> Any:
 def read_settings(
     document: Mapping[str, Any], model: Any, not_stored: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the settings of a document; refuse any that ``model`` does not have."""
+    """Return the settings of a document, as they are in the file.
+
+    Settings that ``model`` lacks, or in ``not_stored``, raise ModelFileError.
+    """
     settings: dict[str, Any] = document["settings"]
     known = set(model.get_params(deep=False)) - set(not_stored)
     if unknown := sorted(set(settings) - known):
@@ -253,7 +270,7 @@ def read_settings(
 def decode_settings(
     document: Mapping[str, Any], model: Any, not_stored: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the settings of a document, with decoders and solvers as objects."""
+    """Return ``read_settings`` of a document, with decoders, solvers as objects."""
     return {
         name: _decode_tool(name, value) if isinstance(value, dict) else value
         for name, value in read_settings(document, model, not_stored).items()
@@ -261,7 +278,7 @@ def decode_settings(
 
 
 def decode_ending(document: Mapping[str, Any], flat: FloatArray) -> SolverResult:
-    """Return the solver's result of a document, with ``flat`` as its parameters."""
+    """Return the result of the section "training", with ``flat`` as parameters."""
     training = dict(document["training"])
     training["stop"] = Stop(training["stop"])
     training["objective"] = float(training["objective"])
@@ -269,7 +286,7 @@ def decode_ending(document: Mapping[str, Any], flat: FloatArray) -> SolverResult
 
 
 def _decode_tool(setting: str, value: Mapping[str, Any]) -> Any:
-    """Return a decoder or solver from its plain values; errors name ``setting``."""
+    """Return a decoder or solver from its plain values, checked at ``setting``."""
     name = value.get("type")
     if name not in _TOOLS:
         raise ModelFileError(f"unknown type {name!r}; known are {', '.join(_TOOLS)}")
@@ -279,7 +296,10 @@ def _decode_tool(setting: str, value: Mapping[str, Any]) -> Any:
 
 
 def decode_kernel(section: Mapping[str, Any], own: Sequence[type[Kernel]]) -> Kernel:
-    """Return a fitted kernel from its section; ``own`` are classes of the user."""
+    """Return a fitted kernel from the values that ``encode_kernel`` gave.
+
+    ``own`` are kernel classes of the user; ModelFileError for any other class.
+    """
     known = {kernel.__name__: kernel for kernel in own} | _KERNELS
     name = section.get("type")
     if name not in known:
@@ -298,7 +318,7 @@ def decode_kernel(section: Mapping[str, Any], own: Sequence[type[Kernel]]) -> Ke
 
 
 def _decode_kernel_parameter(value: Any, own: Sequence[type[Kernel]]) -> Any:
-    """Return a parameter of a kernel, with kernels inside as objects."""
+    """Return a parameter of a kernel, with the kernels in it as objects."""
     if isinstance(value, dict) and value.keys() == {_NESTED}:
         return decode_kernel(section_of(value, _NESTED), own)
     if isinstance(value, list):

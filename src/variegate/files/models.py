@@ -73,7 +73,8 @@ Reader = Callable[[Mapping[str, Any], Own], Any]
 _readers: dict[str | None, Reader] = {}
 #: The entry points by which applications register readers of their types of models.
 _APPLICATIONS = "variegate.applications"
-#: The module that registers the reader of plain models; it stands above this one.
+#: The module that registers the reader of plain models.  Its layer is above this one,
+#: so that it is imported by name.
 _PLAIN_MODELS = "variegate.estimator.large_margin"
 #: Settings that are code, live state or about a machine, and so are not stored.
 _NOT_STORED = ("kernel", "callback", "verbose", "device")
@@ -89,7 +90,7 @@ _NONSENSE = (
 
 
 def register_reader(kind: str | None, reader: Reader) -> None:
-    """Register the reader of a type of model; None is a plain ``LargeMarginDPP``."""
+    """Register the reader of files of a "type", None for files without one."""
     _readers[kind] = reader
 
 
@@ -124,7 +125,7 @@ def write_document(content: Mapping[str, Any], path: str | Path) -> None:
 
 
 def encode(model: Any) -> dict[str, Any]:
-    """Return a fitted :class:`~variegate.LargeMarginDPP` as plain values."""
+    """Return the sections of a fitted ``LargeMarginDPP``, after checking parameters."""
     model._check_parameters()
     return {
         "settings": encode_settings(model, _NOT_STORED),
@@ -188,7 +189,7 @@ def load(
 
 
 def _check_head(document: Any) -> None:
-    """Raise ModelFileError for a document that is not a model, or newer than this."""
+    """Raise ModelFileError unless a document is a model of a known format version."""
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ModelFileError(f'not a variegate model: "format" is not "{FORMAT}"')
     version = document.get("version")
@@ -202,7 +203,10 @@ def _check_head(document: Any) -> None:
 
 
 def _find_reader(kind: Any) -> Reader:
-    """Return the reader of a type of model: registered, or an entry point's."""
+    """Return the reader of a type of model; an entry point's is loaded and registered.
+
+    An unknown type raises ModelFileError.
+    """
     if kind is None:
         import_module(_PLAIN_MODELS)
     if kind not in _readers:
@@ -218,7 +222,10 @@ def _find_reader(kind: Any) -> Reader:
 def read_nested_model(
     plain: Callable[..., Any], entry: Mapping[str, Any], own: Own = NOTHING
 ) -> Any:
-    """Return one of an application's models: of class ``plain`` if it has no type."""
+    """Return one model of an application's file, from its plain values ``entry``.
+
+    ``plain`` is the class of models without a "type", such as ``LargeMarginDPP``.
+    """
     if "type" in entry:
         return _find_reader(entry["type"])(entry, own)
     return decode(plain, entry, own)
@@ -227,7 +234,7 @@ def read_nested_model(
 def read_single_model(
     cls: Callable[..., Any], document: Mapping[str, Any], own: Own = NOTHING
 ) -> Any:
-    """Return the ``cls`` (a ``LargeMarginDPP``) of a file with one plain model."""
+    """Check a document of one plain model, and return the fitted ``cls`` in it."""
     PLAIN.check(document)
     return decode(cls, document, own)
 
@@ -235,7 +242,10 @@ def read_single_model(
 def decode(
     cls: Callable[..., Any], document: Mapping[str, Any], own: Own = NOTHING
 ) -> Any:
-    """Return the ``cls`` (a ``LargeMarginDPP``) of a document checked by its schema."""
+    """Return a fitted ``cls`` from a document like that of ``encode``, checked before.
+
+    ``own`` has the user's kernels; ModelFileError if kernel and parameters do not fit.
+    """
     section = document["kernel"]
     kernel = decode_kernel(section, own.kernels)
     model = cls(

@@ -48,8 +48,9 @@ class RunStore(LockedDatabase):
     ----------
     path : str or Path, optional
         The file, created if it does not exist.  Without one, values are kept in memory.
-    run : mapping
-        Settings and a description of the data, as plain values.
+    run : mapping, optional
+        Settings and a description of the data, as values that JSON can hold, by which
+        the file of another run is refused.
 
     Raises
     ------
@@ -90,7 +91,7 @@ class RunStore(LockedDatabase):
         super().__init__(path)
 
     def _check_or_initialize(self, is_new: bool) -> None:
-        """Write the run to a new file, or refuse the file of another run."""
+        """Write ``run`` to a new file; raise CheckpointError for another run's file."""
         if is_new:
             rows = [(name, json.dumps(value)) for name, value in self._run.items()]
             self._connection.executemany("INSERT INTO run VALUES (?, ?)", rows)
@@ -104,7 +105,10 @@ class RunStore(LockedDatabase):
         self._check_run(there, self._run)
 
     def _check_run(self, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
-        """Refuse a store of another run, and name the settings that differ."""
+        """Raise CheckpointError if settings differ between two runs; name these.
+
+        ``there`` is the ``run`` of the file, ``here`` that of this process.
+        """
         differences = [
             f"{name} was {there.get(name)!r} and is {here.get(name)!r}"
             for name in sorted(there.keys() | here.keys())
@@ -121,6 +125,7 @@ class RunStore(LockedDatabase):
             )
 
     def __len__(self) -> int:
+        """Return the number of finished steps."""
         return len(self.keys())
 
     def keys(self) -> list[str]:
@@ -163,7 +168,7 @@ class RunStore(LockedDatabase):
             self.path.unlink(missing_ok=True)
 
     def _translate_error(self, error: sqlite3.Error, code: int) -> Exception:
-        """Return the error for a file in use, or damaged, or an OSError."""
+        """Return the error for a file in use, or damaged, else an OSError."""
         if code == sqlite3.SQLITE_BUSY:
             return StoreInUseError(
                 f"{self.path} is in use by another process, or its file system has "
@@ -176,7 +181,7 @@ class RunStore(LockedDatabase):
 
 
 def arrays_to_bytes(**arrays: Any) -> bytes:
-    """Return named arrays, with all digits, as the value of a step."""
+    """Return named arrays as the bytes of a compressed NPZ file, without loss."""
     content = io.BytesIO()
     # NumPy below 2.2 takes allow_pickle for the name of an array.
     np.savez_compressed(content, **arrays)
@@ -184,13 +189,13 @@ def arrays_to_bytes(**arrays: Any) -> bytes:
 
 
 def arrays_from_bytes(content: bytes) -> dict[str, Any]:
-    """Return the arrays by name that :func:`arrays_to_bytes` encoded."""
+    """Return a dict of arrays by name from the bytes of :func:`arrays_to_bytes`."""
     with np.load(io.BytesIO(content), allow_pickle=False) as file:
         return dict(file)
 
 
 def _check_file(path: Path) -> None:
-    """Refuse a path in a missing folder, and a file that is not of SQLite."""
+    """Raise an error for a path in a missing folder, or a file not of SQLite."""
     if not path.parent.is_dir():
         raise FileNotFoundError(
             f"cannot write the checkpoint {path}: there is no folder {path.parent}"

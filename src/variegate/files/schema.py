@@ -59,7 +59,7 @@ def Number(
     is_whole: bool = False,
     most: float = LARGEST,
 ) -> Shape:
-    """Return the shape of finite numbers from ``least`` to ``most``, or above."""
+    """Return the shape of finite numbers from ``least``, or above it, to ``most``."""
     words = "a whole number" if is_whole else "a number"
     if most < LARGEST:
         words += f" from {least:g} to {most:g}"
@@ -102,21 +102,21 @@ def ListOf(shape: Shape, least: int = 0, most: float = math.inf) -> Shape:
     elif shape.words.startswith(("a number", "a whole number")):
         words = "a list of numbers"
 
-    def inside(value: list[Any], place: str) -> None:
-        """Check every entry."""
+    def check_entries(value: list[Any], place: str) -> None:
+        """Raise SchemaError unless every entry has the shape."""
         for number, entry in enumerate(value):
             shape.check(entry, f"{place}[{number}]")
 
     return Shape(
         words,
         lambda value: isinstance(value, list) and least <= len(value) <= most,
-        inside,
+        check_entries,
         is_section=True,
     )
 
 
 def NamedValues(inside: Callable[[Any, str], object]) -> Shape:
-    """Return the shape of values by name; ``inside(value, place)`` checks these."""
+    """Return the shape of dicts, in which ``inside(value, place)`` checks values."""
     words = "a section of names and values"
     return Shape(words, lambda value: isinstance(value, dict), inside, is_section=True)
 
@@ -124,12 +124,12 @@ def NamedValues(inside: Callable[[Any, str], object]) -> Shape:
 def MapOf(shape: Shape) -> Shape:
     """Return the shape of values of one shape under any names."""
 
-    def inside(value: Mapping[str, Any], place: str) -> None:
-        """Check every value."""
+    def check_values(value: Mapping[str, Any], place: str) -> None:
+        """Raise SchemaError unless every value has the shape."""
         for name, entry in value.items():
             shape.check(entry, _join_path(place, name))
 
-    return NamedValues(inside)
+    return NamedValues(check_values)
 
 
 def Record(
@@ -138,8 +138,8 @@ def Record(
     """Return the shape of values under required and optional names, and no others."""
     shapes = {**(optional or {}), **required}
 
-    def inside(value: Mapping[str, Any], place: str) -> None:
-        """Check names, then values."""
+    def check_record(value: Mapping[str, Any], place: str) -> None:
+        """Raise SchemaError for unknown or missing names, or values of wrong shapes."""
         if unknown := sorted(value.keys() - shapes.keys()):
             found = ", ".join(_abbreviate(_join_path(place, name)) for name in unknown)
             raise SchemaError(f"unknown {found}")
@@ -149,27 +149,27 @@ def Record(
         for name, entry in value.items():
             shapes[name].check(entry, _join_path(place, name))
 
-    return NamedValues(inside)
+    return NamedValues(check_record)
 
 
 def EqualLists(lists: Mapping[str, Shape]) -> Shape:
-    """Return the shape of lists of one length under given names."""
+    """Return the shape of ``lists``, shapes of lists by name, all of one length."""
     record = Record(lists)
 
-    def inside(value: Mapping[str, Any], place: str) -> None:
-        """Check the lists, then their lengths."""
+    def check_lists(value: Mapping[str, Any], place: str) -> None:
+        """Raise SchemaError unless lists have their shapes and one length."""
         record.inside(value, place)
         if len({len(column) for column in value.values()}) > 1:
             raise SchemaError(f'the lists of "{place}" are not of one length')
 
-    return NamedValues(inside)
+    return NamedValues(check_lists)
 
 
 def Pair(first: Shape, second: Shape) -> Shape:
     """Return the shape of lists of two values, each of its own shape."""
 
     def admits(value: Any) -> bool:
-        """Return whether a value is a list of two values of these shapes."""
+        """Return whether a value is a list of two values that the shapes admit."""
         is_pair = isinstance(value, list) and len(value) == 2
         return is_pair and first.admits(value[0]) and second.admits(value[1])
 

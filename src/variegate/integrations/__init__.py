@@ -1,10 +1,13 @@
 """Choose the context of a language model from the documents of a retriever.
 
 :class:`ContextSelector` chooses within a number of documents, of tokens, or both, by a
-method of :func:`variegate.select` or by a learned model.  Three frameworks have it as a
-part of their pipelines, in modules named as their extras: ``haystack``
-(``VariegateRanker``), ``langchain`` (``VariegateCompressor``) and ``llamaindex``
-(``VariegatePostprocessor``).
+method of :func:`variegate.select` or by a learned model.  :class:`EvidenceExtractor`
+cuts documents to the sentences that answer the question.  Three frameworks have both as
+parts of their pipelines, in modules named as their extras:
+
+* ``haystack``: ``VariegateRanker`` and ``VariegateEvidenceExtractor``;
+* ``langchain``: ``VariegateCompressor`` and ``VariegateEvidenceCompressor``;
+* ``llamaindex``: ``VariegatePostprocessor`` and ``VariegateEvidencePostprocessor``.
 """
 
 import lazy_loader as _lazy

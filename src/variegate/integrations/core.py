@@ -1,4 +1,7 @@
-"""Choose the context of a language model from the documents of a retriever."""
+"""Choose the context of a language model from documents that a retriever returned.
+
+A place is the position of a document in the list of the retriever, from 0.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +24,12 @@ from variegate.baselines.selecting import check_diversity
 RELEVANCES = ("score", "rank")
 _WITHOUT_DIVERSITY = ("top", "max-min", "random")  # methods without diversity
 
-#: From the text of a document to the number of its tokens.
+#: A function from the text of a document to the number of its tokens.
 TokenCounter: TypeAlias = Callable[[str], int]
 
 
 def count_words(text: str) -> int:
-    """Return the number of words between spaces, where no tokenizer is given."""
+    """Return the number of words between spaces, the default count of tokens."""
     return len(text.split())
 
 
@@ -65,7 +68,7 @@ class Candidates:
     scores : array of shape (N,), or None
         Scores of the retriever; None if it gave none.
     embeddings : array of shape (N, D)
-    tokens : array of shape (N,), at least one for each
+    tokens : array of shape (N,), the numbers of tokens, at least one for each
     metadata : list of dict
     """
 
@@ -76,6 +79,7 @@ class Candidates:
     metadata: Sequence[Mapping[str, Any]]
 
     def __len__(self) -> int:
+        """Return the number of candidates."""
         return len(self.places)
 
 
@@ -153,8 +157,9 @@ class ContextSelector:
     per: str | None = None
 
     def __post_init__(self) -> None:
+        """Raise ValueError for settings that are invalid, or do not go together."""
         check_count("fetch_k", self.fetch_k)
-        self._checked_k(self.k)
+        self._check_k(self.k)
         check_choice("relevance", self.relevance, RELEVANCES)
         for name in ("budget", "omega"):
             if getattr(self, name) is not None:
@@ -176,7 +181,7 @@ class ContextSelector:
             self._check_model()
 
     def _check_method(self) -> None:
-        """Raise where a setting does not suit the choice by a method."""
+        """Raise ValueError where a setting does not suit the choice by a method."""
         if self.method is not None:
             check_choice("method", self.method, METHODS)
         if self.k is None and self.budget is None:
@@ -195,7 +200,7 @@ class ContextSelector:
                 raise ValueError(f"method {self.method!r} has no diversity to set")
 
     def _check_model(self) -> None:
-        """Raise where a setting does not suit the choice by a model."""
+        """Raise ValueError where a setting does not suit a model, or it is not one."""
         of_methods = ("method", "diversity", "at_most")
         unfit = [name for name in of_methods if getattr(self, name) is not None]
         if self.relevance != RELEVANCES[0]:
@@ -210,8 +215,8 @@ class ContextSelector:
         if not isinstance(self.model, str | Path):
             _ = self._model_chooser  # raises where it is not a model
 
-    def _checked_k(self, k: int | None) -> int | None:
-        """Return ``k`` unless it leaves no choice; None stays None."""
+    def _check_k(self, k: int | None) -> int | None:
+        """Return ``k`` as an int or None; ValueError unless it is below ``fetch_k``."""
         if k is None:
             return None
         check_count("the number of documents to choose", k)
@@ -224,7 +229,7 @@ class ContextSelector:
         return int(k)
 
     def settings(self) -> dict[str, Any]:
-        """Return the parameters by name, a model as the path of its file."""
+        """Return parameters by name, ``model`` as path or None; else ValueError."""
         if not isinstance(self.model, str | Path | None):
             raise ValueError(
                 'a model cannot be written: save it (model.save("model.json")) and '
@@ -237,9 +242,10 @@ class ContextSelector:
         """Return the places of the chosen documents, in the order of choice.
 
         The first is the best, and each of the others adds most to those before it.
-        ``k``, if it is given, is used in place of that of the selector.
+        ``k``, if it is given, is used in place of that of the selector.  Warns with
+        ``ContextWarning`` where there is nothing to choose.
         """
-        k = self.k if k is None else self._checked_k(k)
+        k = self.k if k is None else self._check_k(k)
         candidates = self.candidates(found)
         n_found, tokens = len(found.texts), candidates.tokens
         problems = []
@@ -255,13 +261,16 @@ class ContextSelector:
             )
         for problem in problems:
             warnings.warn(problem, ContextWarning, stacklevel=3)
-        return [int(p) for p in candidates.places[self._chosen(candidates, k)]]
+        return [
+            int(p) for p in candidates.places[self._choose_candidates(candidates, k)]
+        ]
 
     def candidates(self, found: Found) -> Candidates:
-        """Return the ``fetch_k`` best of the documents that were found, as numbers.
+        """Return the ``fetch_k`` best documents: places, scores, embeddings, tokens.
 
         They are the best by score, in their order where scores are equal or missing.
-        Only documents without an embedding are embedded.
+        Of these, documents without an embedding are embedded.  ValueError for no
+        documents, and where scores, embeddings or counts of tokens are invalid.
         """
         n_found = len(found.texts)
         if n_found == 0:
@@ -274,13 +283,15 @@ class ContextSelector:
         return Candidates(
             places,
             None if scores is None else scores[places],
-            _embeddings_of(found, places),
-            np.array([_tokens(count, found.texts[p], p) for p in places.tolist()]),
+            _collect_embeddings(found, places),
+            np.array(
+                [_count_tokens(count, found.texts[p], p) for p in places.tolist()]
+            ),
             [metadata[place] for place in places.tolist()],
         )
 
-    def _chosen(self, candidates: Candidates, k: int | None) -> IntArray:
-        """Return the numbers of the chosen candidates, in the order of choice."""
+    def _choose_candidates(self, candidates: Candidates, k: int | None) -> IntArray:
+        """Return positions of the chosen candidates, best first; ``k`` may be None."""
         if self.model is not None:
             return self._model_chooser(candidates, k, self.budget, self.omega)
         by_rank = self.relevance == "rank" or candidates.scores is None
@@ -310,14 +321,14 @@ class ContextSelector:
 
     @cached_property
     def _model_chooser(self) -> Callable[..., IntArray]:
-        """The function that chooses by the model: see ``as_chooser``."""
+        """A function of candidates, k, budget and omega to positions, best first."""
         from variegate.integrations.learned_models import as_chooser
 
         return as_chooser(self.model)
 
 
 def _check_scores(scores: Sequence[float | None]) -> FloatArray | None:
-    """Return scores (n,) as numbers, None if no document has one."""
+    """Return scores as an array (n,), None if all are; ValueError if some are bad."""
     missing = [place for place, score in enumerate(scores) if score is None]
     if len(missing) == len(scores):
         return None
@@ -336,8 +347,11 @@ def _check_scores(scores: Sequence[float | None]) -> FloatArray | None:
     return array
 
 
-def _embeddings_of(found: Found, places: IntArray) -> FloatArray:
-    """Return the embeddings (N, D) of the documents at some places."""
+def _collect_embeddings(found: Found, places: IntArray) -> FloatArray:
+    """Return the embeddings (N, D) of the documents at ``places``.
+
+    Missing ones are made by ``found.embed``; ValueError for bad or no embeddings.
+    """
     vectors = {place: found.embeddings[place] for place in places.tolist()}
     missing = [place for place, vector in vectors.items() if vector is None]
     if missing:
@@ -374,8 +388,8 @@ def _embeddings_of(found: Found, places: IntArray) -> FloatArray:
     return np.array(rows)
 
 
-def _tokens(count_tokens: TokenCounter, text: str, place: int) -> float:
-    """Return the number of tokens of a text, at least one."""
+def _count_tokens(count_tokens: TokenCounter, text: str, place: int) -> float:
+    """Return a text's tokens, at least 1; ValueError names the place of a bad count."""
     count = count_tokens(text)
     is_number = isinstance(count, Real) and not isinstance(count, bool)
     if not is_number or not np.isfinite(count) or count < 0:

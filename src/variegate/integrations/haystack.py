@@ -1,4 +1,4 @@
-"""Haystack: a ranker for pipelines."""
+"""Haystack: a ranker and an extractor for pipelines."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ with explain_missing("the ranker needs Haystack", "haystack"):
     from haystack.utils import deserialize_callable, serialize_callable
 
 from variegate.integrations.core import Candidates, ContextSelector, Found
+from variegate.integrations.evidence import SENTENCES_KEY, EvidenceExtractor
 
-__all__ = ["VariegateRanker"]
+__all__ = ["VariegateEvidenceExtractor", "VariegateRanker"]
 
 _HINT = (
     "let the retriever return them (return_embedding=True), or give the ranker the "
@@ -54,7 +55,7 @@ class VariegateRanker:
         self.embedder = embedder
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings as plain values."""
+        """Return the settings as Haystack writes them: see :meth:`from_dict`."""
         settings = self.selector.settings()
         if settings["count_tokens"] is not None:
             settings["count_tokens"] = serialize_callable(settings["count_tokens"])
@@ -80,7 +81,7 @@ class VariegateRanker:
             self.embedder.warm_up()
 
     def candidates(self, documents: list[Document]) -> Candidates:
-        """Return the documents to choose from, as numbers to learn from."""
+        """Return the ``fetch_k`` best documents with scores, embeddings and tokens."""
         return self.selector.candidates(self._as_found(documents))
 
     @component.output_types(documents=list[Document])
@@ -97,7 +98,7 @@ class VariegateRanker:
         return {"documents": [documents[place] for place in chosen]}
 
     def _as_found(self, documents: list[Document]) -> Found:
-        """Return documents in the form that a selector takes."""
+        """Return the documents' texts, scores, embeddings and metadata as ``Found``."""
 
         def embed(places: list[int]) -> list[Any]:
             """Return the embeddings of the documents at some places."""
@@ -114,3 +115,66 @@ class VariegateRanker:
             None if self.embedder is None else embed,
             _HINT,
         )
+
+
+@component
+class VariegateEvidenceExtractor:
+    """Cuts documents to the sentences that answer the query.
+
+    Documents without a chosen sentence are left out; the others keep their order, id,
+    score and metadata.  Their metadata ``evidence`` is a list of dict with the
+    ``start`` and ``end`` of each sentence in the whole text, and its ``probability``.
+
+    Parameters
+    ----------
+    extractor : EvidenceExtractor
+    title_key : str, default="title"
+        Name of the metadata that hold the title of a document, if it has one.
+
+    Notes
+    -----
+    It is written and loaded as a :class:`VariegateRanker`: ``model`` must be a path or
+    None, and ``count_tokens`` a function with a name or an encoding of tiktoken.
+    """
+
+    def __init__(self, extractor: EvidenceExtractor, title_key: str = "title") -> None:
+        self.extractor = extractor
+        self.title_key = title_key
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as Haystack writes them: see :meth:`from_dict`."""
+        settings = self.extractor.settings()
+        if callable(settings["count_tokens"]):
+            settings["count_tokens"] = serialize_callable(settings["count_tokens"])
+        return dict(default_to_dict(self, extractor=settings, title_key=self.title_key))
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> VariegateEvidenceExtractor:
+        """Return the component that :meth:`to_dict` turned into plain values."""
+        parameters = dict(data["init_parameters"])
+        settings = dict(parameters["extractor"])
+        # Names of functions have their module before a dot, encodings have none.
+        if "." in (settings["count_tokens"] or ""):
+            settings["count_tokens"] = deserialize_callable(settings["count_tokens"])
+        parameters["extractor"] = EvidenceExtractor(**settings)
+        extractor: VariegateEvidenceExtractor = default_from_dict(
+            cls, {**data, "init_parameters": parameters}
+        )
+        return extractor
+
+    @component.output_types(documents=list[Document])
+    def run(self, query: str, documents: list[Document]) -> dict[str, list[Document]]:
+        """Return documents, cut to their chosen sentences, in a dict ``documents``."""
+        if not documents:
+            return {"documents": []}
+        extracts = self.extractor.extract(
+            query,
+            [document.content or "" for document in documents],
+            [str(document.meta.get(self.title_key, "")) for document in documents],
+        )
+        cut = []
+        for one in extracts:
+            whole = documents[one.place]
+            meta = whole.meta | {SENTENCES_KEY: one.sentences}
+            cut.append(replace(whole, content=one.text, meta=meta))
+        return {"documents": cut}

@@ -1,4 +1,4 @@
-"""LangChain: a document compressor."""
+"""LangChain: document compressors."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ import numpy as np
 
 from variegate._typing import FloatArray
 from variegate.integrations.core import Candidates, ContextSelector, Found
+from variegate.integrations.evidence import SENTENCES_KEY, EvidenceExtractor
 from variegate.linalg.cosine import unit_rows
 
-__all__ = ["VariegateCompressor"]
+__all__ = ["VariegateCompressor", "VariegateEvidenceCompressor"]
 
 _HINT = (
     "give the compressor the embeddings of the vector store (embeddings=...), or name "
@@ -59,7 +60,7 @@ class VariegateCompressor(BaseDocumentCompressor):
         query: str | None,
         callbacks: Any = None,
     ) -> list[Document]:
-        """Return the chosen documents, the best first, each the one that adds most."""
+        """Return the chosen documents, in the order of choice, for a query or None."""
         if not documents:
             return []
         chosen = self.selector.choose(self._as_found(documents, query))
@@ -83,11 +84,14 @@ class VariegateCompressor(BaseDocumentCompressor):
     def candidates(
         self, documents: Sequence[Document], query: str | None = None
     ) -> Candidates:
-        """Return the documents to choose from, as numbers to learn from."""
+        """Return the ``fetch_k`` best documents with scores, embeddings and tokens."""
         return self.selector.candidates(self._as_found(documents, query))
 
     def _as_found(self, documents: Sequence[Document], query: str | None) -> Found:
-        """Return documents in the form that a selector takes, scored by the query."""
+        """Return the documents' texts, scores, embeddings and metadata as ``Found``.
+
+        Without scores, they are cosines with the query, if that can be embedded.
+        """
         texts = [document.page_content for document in documents]
         metadata = [document.metadata for document in documents]
         scores = [known.get(self.score_key) for known in metadata]
@@ -110,9 +114,51 @@ class VariegateCompressor(BaseDocumentCompressor):
 
 
 def _cosines_with(vectors: Sequence[Any], query: Sequence[float]) -> list[float | None]:
-    """Return the cosine of each vector with the query, None where lengths differ."""
+    """Return cosines with the query, all None if one is missing or lengths differ."""
     lengths = {len(vector) for vector in [*vectors, query] if vector is not None}
     if len(lengths) > 1 or any(vector is None for vector in vectors):
         return [None] * len(vectors)  # ``ContextSelector.candidates`` refuses them
     rows: FloatArray = unit_rows(np.array([*vectors, query], dtype=np.float64))
     return [float(score) for score in rows[:-1] @ rows[-1]]
+
+
+class VariegateEvidenceCompressor(BaseDocumentCompressor):
+    """Cuts documents to the sentences that answer the query.
+
+    Documents without a chosen sentence are left out; the others keep their order, id
+    and metadata.  Their metadata ``evidence`` is a list of dict with the ``start`` and
+    ``end`` of each sentence in the whole text, and its ``probability``.
+
+    Parameters
+    ----------
+    extractor : EvidenceExtractor
+    title_key : str, default="title"
+        Name of the metadata that hold the title of a document, if it has one.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+
+    extractor: EvidenceExtractor
+    title_key: str = "title"
+
+    def compress_documents(
+        self, documents: Sequence[Document], query: str, callbacks: Any = None
+    ) -> list[Document]:
+        """Return the documents with only their chosen sentences, one a line."""
+        if not documents:
+            return []
+        extracts = self.extractor.extract(
+            query,
+            [document.page_content for document in documents],
+            [str(document.metadata.get(self.title_key, "")) for document in documents],
+        )
+        return [
+            documents[one.place].model_copy(
+                update={
+                    "page_content": one.text,
+                    "metadata": documents[one.place].metadata
+                    | {SENTENCES_KEY: one.sentences},
+                }
+            )
+            for one in extracts
+        ]

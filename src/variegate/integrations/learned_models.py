@@ -1,4 +1,8 @@
-"""Choose documents by learned models, and make tables to learn them from."""
+"""Choose documents by learned models, and make tables to learn them from.
+
+A place is the position of a document in the list that the retriever returned; numbers
+of candidates are positions among the ``Candidates``.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +35,10 @@ _COST = "tokens to pay"  # not "tokens", which may be a quality too
 
 
 def as_chooser(model: Any) -> Callable[..., IntArray]:
-    """Return the chooser of a model, or of the model in a file.
+    """Return the function that chooses by a model, or by the model in a file.
 
-    It takes candidates, k, budget and omega, and returns numbers of candidates in the
-    order of choice.
+    It takes candidates, k, budget and omega, each of the last three perhaps None, and
+    returns numbers of candidates in the order of choice.  ValueError for other models.
     """
     if isinstance(model, str | Path):
         if not Path(model).is_file():
@@ -66,11 +70,15 @@ def _choose_by_table(
     budget: float | None,
     omega: float | None,
 ) -> IntArray:
-    """Choose by a ``TableSelector``, given a table of the columns it knows."""
+    """Return numbers of candidates chosen by a selector, in the order of choice.
+
+    Candidates are one group.  The selector's cost column must be ``_COST``, so that
+    ``budget`` is in tokens; without ``k`` and ``budget`` it decides how many to take.
+    """
     import pyarrow as pa
 
     columns, numbers = selector.columns_, np.arange(len(candidates))
-    table = {name: _column(name, [candidates]) for name in columns.features()}
+    table = {name: _arrow_column(name, [candidates]) for name in columns.features()}
     table[_COST] = pa.array(candidates.tokens)
     for name in (columns.group, columns.item):
         if name is not None:
@@ -87,7 +95,11 @@ def _choose_by_score(
     budget: float | None,
     omega: float | None,
 ) -> IntArray:
-    """Choose with the score as quality and embeddings as similarity."""
+    """Return numbers of candidates chosen by a model of one feature, in greedy order.
+
+    The feature is the score; embeddings are the similarity, and tokens the costs, of
+    which ``budget`` is the sum.  ValueError for an ``omega``, and without scores.
+    """
     if omega is not None:
         raise ValueError(
             "omega is for models of tables: leave it out, or learn a TableSelector"
@@ -162,12 +174,12 @@ def training_table(
         columns["query"] += [query] * len(numbers)
         columns["chosen"] += [int(place in places) for place in numbers]
     names = [n for n in COLUMNS if has_scores or not n.endswith("score")]
-    features = {name: _column(name, lists) for name in (*names, *metadata)}
+    features = {name: _arrow_column(name, lists) for name in (*names, *metadata)}
     return pa.table(columns | features)
 
 
 def _all_have_scores(lists: Sequence[Candidates]) -> bool:
-    """Return whether all lists have scores, or none; refuse others."""
+    """Return whether all lists have scores (True) or none (False); else ValueError."""
     has_scores = [candidates.scores is not None for candidates in lists]
     if any(has_scores) and not all(has_scores):
         raise ValueError(
@@ -177,8 +189,8 @@ def _all_have_scores(lists: Sequence[Candidates]) -> bool:
     return all(has_scores)
 
 
-def _column(name: str, lists: Sequence[Candidates]) -> Any:
-    """Return an Arrow column of the values of that name, over all lists."""
+def _arrow_column(name: str, lists: Sequence[Candidates]) -> Any:
+    """Return an Arrow column: the value ``name`` of all candidates, list by list."""
     import pyarrow as pa
 
     kind = pa.list_(pa.float64()) if name == "embedding" else None
@@ -186,7 +198,7 @@ def _column(name: str, lists: Sequence[Candidates]) -> Any:
 
 
 def _values_of(name: str, candidates: Candidates) -> Iterable[Any]:
-    """Return the value of that name of each candidate, its own or of its metadata."""
+    """Return value ``name`` (see ``COLUMNS``) of each candidate, or ValueError."""
     if name in ("score", "standard_score"):
         scores = candidates.scores
         if scores is None:

@@ -75,15 +75,16 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
         return Free(0)
 
     def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
-        """Settle, in place, what depends on the training data, such as bandwidths."""
+        """Set attributes found in training data; by default none.  Return itself."""
         return self
 
     def looks_at(self, sizes: IntArray) -> Looks:
-        """Return the rows that ``fit`` reads, from the numbers of items of ground sets.
+        """Return the rows of ground sets that ``fit`` reads, given their sizes (n,).
 
-        The result maps the place of a ground set to its rows; None stands for all rows.
-        Where ground sets are spread over many files, ``fit`` is given a sequence that
-        has only these.  A kernel with a ``fit`` of its own needs this method there.
+        The result maps the index of a ground set, if it is read, to an array of row
+        numbers, or None for all rows.  Where ground sets are spread over many files,
+        only these rows are loaded before ``fit``.  By default an empty dict, or
+        ValueError if the subclass has a ``fit`` of its own: it must override this.
         """
         if type(self).fit is not Kernel.fit:
             raise ValueError(
@@ -94,17 +95,17 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
         return {}
 
     def check(self) -> None:
-        """Refuse parameters of the constructor that make no sense."""
+        """Raise ValueError for invalid constructor arguments; by default accept all."""
 
     def get_state(self) -> dict[str, Any]:
-        """Return the results of ``fit`` as plain JSON values, for the model file."""
+        """Return fitted attributes as a dict for the model file; by default empty."""
         return {}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Restore the values of ``get_state``."""
+        """Set fitted attributes from the dict of ``get_state``; by default none."""
 
     def prepare(self, ground_set: GroundSet) -> Any:
-        """Return the input of ``value`` and ``pull_back`` for a ground set."""
+        """Return the ``prepared`` of :meth:`value`, by default the ground set."""
         return ground_set
 
     def prepare_together(self, ground_sets: Sequence[GroundSet]) -> Any | None:
@@ -116,7 +117,7 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
         return None
 
     def factors(self, ground_set: GroundSet) -> list[FloatArray] | None:
-        """Return the similarity as factors, or None where it has none (default).
+        """Return the similarity as a list of factors; None (default) without any.
 
         Factors ``F_k`` of shape (N, D_k) with ``S = Σ_k p_k F_k F_kᵀ`` for the
         parameters ``p``, or ``S = Σ_k F_k F_kᵀ`` for a kernel without.  Where they have
@@ -125,12 +126,12 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
         return None
 
     def penalty_and_gradient(self, parameters: FloatArray) -> tuple[float, FloatArray]:
-        """Return the penalty of the parameters in the objective; zero by default."""
+        """Return the penalty on parameters and its gradient; zeros by default."""
         return 0.0, np.zeros(len(parameters))
 
     @property
     def embedding_size(self) -> int | None:
-        """Return the number of columns of :meth:`embedding`; None if it has none."""
+        """Return the number of columns of all factors; None without an embedding."""
         return None
 
     def prepare_embedding(self, ground_set: GroundSet, most: int) -> Any | None:
@@ -142,7 +143,7 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
         return None if size is None or size > most else self.prepare(ground_set)
 
     def embedding(self, prepared: Any, parameters: FloatArray) -> Embedding:
-        """Return the factors (N, D_k), weights and ridge of a prepared ground set."""
+        """Return the embedding of a prepared ground set; TypeError by default."""
         raise TypeError(f"{type(self).__name__} has no embedding")
 
     def pull_back_embedding(
@@ -154,7 +155,8 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
     ) -> FloatArray:
         """Return ``∂f/∂p`` from ``G Φ`` and the diagonal (N,) of ``G = ∂f/∂S``.
 
-        ``product`` is ``G Φ``, with the factors of the embedding side by side in ``Φ``.
+        ``product`` (N, D) is ``G Φ``, with the factors of :meth:`embedding` side by
+        side in ``Φ`` (N, D).  Raises TypeError by default.
         """
         raise TypeError(f"{type(self).__name__} has no embedding")
 
@@ -164,7 +166,7 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
 
     @abstractmethod
     def value(self, prepared: Any, parameters: FloatArray) -> FloatArray:
-        """Return the similarity ``S``: symmetric, positive semidefinite, N x N."""
+        """Return the similarity ``S`` (N, N), symmetric and positive semidefinite."""
 
     @abstractmethod
     def pull_back(
@@ -177,8 +179,8 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
     ) -> tuple[FloatArray, PullBack]:
         """Return :meth:`value`, and :meth:`pull_back` as a function of ``G`` alone.
 
-        Override it to share work between the two.  Until the function is called, only
-        the diagonal of ``S`` may change.
+        Override it to share work between the two.  Before they call the function,
+        callers may change the diagonal of ``S``, and nothing else.
         """
         pull_back = partial(self.pull_back, prepared, parameters)
         return self.value(prepared, parameters), pull_back
@@ -198,7 +200,7 @@ class FixedKernel(Kernel):
         """Return the N x N similarity of a ground set."""
 
     def prepare(self, ground_set: GroundSet) -> FloatArray:
-        """Return the similarity (N, N), refused if infinite or not semidefinite."""
+        """Return the matrix (N, N); ValueError if NaN, infinite or not semidefinite."""
         S = self.matrix(ground_set)
         if not np.isfinite(S).all():
             raise ValueError(
@@ -217,10 +219,11 @@ class FixedKernel(Kernel):
     def pull_back(
         self, prepared: FloatArray, parameters: FloatArray, G: FloatArray
     ) -> FloatArray:
+        """Return an empty gradient: there are no parameters."""
         return np.zeros(0)
 
 
 def check_block(block: Any) -> None:
-    """Refuse a name of a block that is neither a string nor None."""
+    """Raise ValueError if the name of a block is neither a string nor None."""
     if block is not None and not isinstance(block, str):
         raise ValueError(f"block must be a name or None, got {block!r}")

@@ -109,7 +109,7 @@ def check_kernel(
         point.check_gradient(G + G.T)
         for direction in rng.standard_normal((n_directions, domain.size)):
             G = rng.standard_normal(shape)
-            has_changed |= point.compare(direction, G + G.T, rtol)
+            has_changed |= point.compare_gradients(direction, G + G.T, rtol)
     free = domain.to_free(domain.center())
     # Not for one weight, which is always one.
     can_change = not np.allclose(domain.from_free(free), domain.from_free(free + 1.0))
@@ -131,11 +131,11 @@ class _Point:
         self.domain, self.place = kernel.domain, f"{type(kernel).__name__} at {name}"
 
     def parameters(self, free: FloatArray | None = None) -> FloatArray:
-        """Return a new array of the parameters at free coordinates; None: the own."""
+        """Return a new array of the parameters at free coordinates, or at the point."""
         return self.domain.from_free(self.free if free is None else free).copy()
 
     def value(self, free: FloatArray | None = None) -> FloatArray:
-        """Return a copy of the similarity at free coordinates; None: the own."""
+        """Return a copy of the similarity at free coordinates, or at the point."""
         S = self.kernel.value(self.prepared, self.parameters(free))
         return np.array(S, dtype=np.float64)
 
@@ -144,7 +144,7 @@ class _Point:
         return np.array(self.kernel.penalty_and_gradient(self.parameters(free))[0])
 
     def check_value(self, shape: tuple[int, ...]) -> None:
-        """Refuse a value that is not semidefinite, or differs between two calls."""
+        """Raise ValueError unless ``value`` gives a similarity, the same each time."""
         name, parameters = f"value of {self.place}", self.parameters()
         S = np.array(self.kernel.value(self.prepared, parameters))
         _check_array(name, S, shape)
@@ -158,7 +158,7 @@ class _Point:
             )
 
     def check_gradient(self, G: FloatArray) -> None:
-        """Refuse gradients that are ill-formed, or differ between two methods."""
+        """Raise ValueError unless methods agree on a well-formed gradient for ``G``."""
         name = f"pull_back of {self.place}"
         given, parameters = G.copy(), self.parameters()
         gradient = np.array(self.kernel.pull_back(self.prepared, parameters, given))
@@ -173,15 +173,21 @@ class _Point:
         name = f"gradient of penalty_and_gradient of {self.place}"
         _check_array(name, slope, parameters.shape)
 
-    def compare(self, direction: FloatArray, G: FloatArray, rtol: float) -> bool:
-        """Compare both gradients with differences; return whether the value changes."""
+    def compare_gradients(
+        self, direction: FloatArray, G: FloatArray, rtol: float
+    ) -> bool:
+        """Compare the gradients of penalty and value with differences in a direction.
+
+        Raises ValueError if one is wrong; returns whether the value changes along the
+        direction, of free coordinates.  ``G`` (N, N) is symmetric.
+        """
         at = self.parameters()
         one, slope = np.ones(()), self.kernel.penalty_and_gradient(at)[1]
-        self._compare("the penalty", self.penalty, one, slope, direction, rtol)
+        self._compare_gradient("the penalty", self.penalty, one, slope, direction, rtol)
         gradient = self.kernel.pull_back(self.prepared, at, G)
-        return self._compare("value", self.value, G, gradient, direction, rtol)
+        return self._compare_gradient("value", self.value, G, gradient, direction, rtol)
 
-    def _compare(
+    def _compare_gradient(
         self,
         name: str,
         function: Callable[[FloatArray], FloatArray],
@@ -192,15 +198,16 @@ class _Point:
     ) -> bool:
         """Compare along a direction; return whether the function changes along it.
 
-        ``gradient``, in the parameters, is that of ``Σ G ∘ function``; ``name`` is
-        "the penalty" or "value".
+        ``function`` takes free coordinates.  ``gradient``, in the parameters, is that
+        of ``Σ G ∘ function`` to check, or ValueError is raised; ``name`` is "value" or
+        "the penalty", a number, for which ``G`` is 1.
         """
         slope = self.domain.pull_back(self.free, gradient)
         rounding = _LOST * float(np.linalg.norm(function(self.free)))
 
-        def difference(along: FloatArray) -> tuple[float, float, float]:
-            """Return the slope of ``Σ G ∘ function``, a derivative's size and error."""
-            D, error = _derivative(function, self.free, along)
+        def estimate_slope(along: FloatArray) -> tuple[float, float, float]:
+            """Return ``Σ G ∘ D`` of the derivative ``D``, its norm, and its error's."""
+            D, error = _estimate_derivative(function, self.free, along)
             size = float(np.linalg.norm(D))
             if not error <= _ROUGH * size + rounding:
                 raise ValueError(
@@ -210,14 +217,14 @@ class _Point:
                 )
             return float((G * D).sum()), size, error
 
-        expected, size, error = difference(direction)
+        expected, size, error = estimate_slope(direction)
         found, which = float(slope @ direction), "along a random direction"
         # Entries of G are of order one, so <G, D> is of the size of D.
         allowed = rtol * max(size, abs(found)) + 10.0 * error + rounding
         if abs(found - expected) <= allowed:
             return size > rounding
         if len(slope) <= _SINGLE:
-            singles = [difference(unit)[0] for unit in np.eye(len(slope))]
+            singles = [estimate_slope(unit)[0] for unit in np.eye(len(slope))]
             worst = int(np.argmax(np.abs(slope - singles)))
             found, expected = float(slope[worst]), singles[worst]
             which = f"for parameter {worst} (of {len(slope)}, counted from 0)"
@@ -231,10 +238,10 @@ class _Point:
         )
 
 
-def _derivative(
+def _estimate_derivative(
     function: Callable[[FloatArray], FloatArray], at: FloatArray, direction: FloatArray
 ) -> tuple[FloatArray, float]:
-    """Return the derivative along a direction, and the norm of its estimated error.
+    """Return a function's derivative along a direction, and the norm of its error.
 
     Fourth-order central differences with several steps; of neighbouring steps, the two
     with the closest results give derivative and error.
@@ -251,7 +258,7 @@ def _derivative(
 
 
 def _check_array(name: str, array: Any, shape: tuple[int, ...]) -> None:
-    """Refuse another shape, numbers that are not real, NaN and infinite values."""
+    """Raise ValueError for another shape, complex numbers, NaN or infinite values."""
     if array.shape != shape:
         raise ValueError(f"{name} must have the shape {shape}, got {array.shape}")
     if array.dtype.kind not in "fiu":
@@ -267,13 +274,13 @@ def _check_array(name: str, array: Any, shape: tuple[int, ...]) -> None:
 def _check_unchanged(
     name: str, argument: str, after: FloatArray, before: FloatArray
 ) -> None:
-    """Refuse a method (``name``) that has written into one of its arguments."""
+    """Raise ValueError if a method, ``name``, has written into an ``argument``."""
     if not np.array_equal(after, before):
         raise ValueError(f"{name} writes into {argument}: compute on a copy")
 
 
 def _check_equal(name: str, found: Any, other: str, expected: FloatArray) -> None:
-    """Refuse a result ``found`` of ``name`` that differs from that of ``other``."""
+    """Raise ValueError unless ``found``, of ``name``, is ``expected``, of ``other``."""
     found = np.asarray(found)
     _check_array(name, found, expected.shape)
     size = np.abs(expected).max(initial=0.0)

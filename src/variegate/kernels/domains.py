@@ -26,11 +26,11 @@ class Domain(ABC):
 
     @abstractmethod
     def center(self) -> FloatArray:
-        """Return the point that a solver starts from."""
+        """Return the point (size,) that a solver starts from."""
 
     @abstractmethod
     def random(self, generator: np.random.Generator) -> FloatArray:
-        """Return a random point, for another start."""
+        """Return a random point (size,), for another start of a solver."""
 
     # Without constraints a point is its own nearest one and its own coordinates.
 
@@ -39,7 +39,7 @@ class Domain(ABC):
         return parameters
 
     def to_free(self, parameters: FloatArray) -> FloatArray:
-        """Return unconstrained coordinates of a point."""
+        """Return unconstrained coordinates (size,) of a point."""
         return parameters
 
     def from_free(self, free: FloatArray) -> FloatArray:
@@ -56,9 +56,11 @@ class Free(Domain):
     """All real vectors."""
 
     def center(self) -> FloatArray:
+        """Return zeros."""
         return np.zeros(self.size)
 
     def random(self, generator: np.random.Generator) -> FloatArray:
+        """Return standard normal numbers."""
         return generator.standard_normal(self.size)
 
 
@@ -78,10 +80,11 @@ class Simplex(Domain):
     """
 
     def center(self) -> FloatArray:
+        """Return equal weights."""
         return np.full(self.size, 1.0 / self.size)
 
     def random(self, generator: np.random.Generator) -> FloatArray:
-        """Return a point drawn uniformly."""
+        """Return weights drawn uniformly from the simplex."""
         return generator.dirichlet(np.ones(self.size))
 
     def project(self, parameters: FloatArray) -> FloatArray:
@@ -106,13 +109,13 @@ class Simplex(Domain):
         return np.asarray(squares / squares.sum())
 
     def pull_back(self, free: FloatArray, gradient: FloatArray) -> FloatArray:
-        """Return ``2 z ∘ (g - wᵀg) / Σ z²`` for ``z = free`` and ``g = gradient``."""
+        """Return ``∂f/∂z = 2 z ∘ (g - wᵀg) / Σ z²`` of ``gradient``, ``g = ∂f/∂w``."""
         weights = self.from_free(free)
         return 2.0 * free / (free @ free) * (gradient - weights @ gradient)
 
 
 class Product(Domain):
-    """Parameters of several domains, one after another; methods apply part by part.
+    """Parameters of several domains, one after another in a flat vector.
 
     Parameters
     ----------
@@ -129,21 +132,27 @@ class Product(Domain):
         return np.split(parameters, ends[:-1])
 
     def center(self) -> FloatArray:
+        """Return the centers of all parts, joined."""
         return np.concatenate([part.center() for part in self.parts])
 
     def random(self, generator: np.random.Generator) -> FloatArray:
+        """Return random points of all parts, joined."""
         return np.concatenate([part.random(generator) for part in self.parts])
 
     def project(self, parameters: FloatArray) -> FloatArray:
+        """Return the nearest point, part by part."""
         return self._apply_to_parts(lambda part, own: part.project(own), parameters)
 
     def to_free(self, parameters: FloatArray) -> FloatArray:
+        """Return unconstrained coordinates, part by part."""
         return self._apply_to_parts(lambda part, own: part.to_free(own), parameters)
 
     def from_free(self, free: FloatArray) -> FloatArray:
+        """Return the point of unconstrained coordinates, part by part."""
         return self._apply_to_parts(lambda part, own: part.from_free(own), free)
 
     def pull_back(self, free: FloatArray, gradient: FloatArray) -> FloatArray:
+        """Return ``∂f/∂free`` from ``gradient``, part by part."""
         slopes = iter(self.split(gradient))
         return self._apply_to_parts(
             lambda part, own: part.pull_back(own, next(slopes)), free

@@ -55,14 +55,14 @@ class FeatureMap:
 
     @property
     def n_features(self) -> int:
-        """Return ``p``, the number of similarity features of an item that goes in."""
+        """Return ``p``, the number of columns of the items that the map takes."""
         return int(self.numbers.shape[0 if self.approximation == "fourier" else 1])
 
     def __call__(self, X: Any, bandwidth: float) -> FloatArray:
         """Return the features (N, rank) of items ``X`` (N, p), an array or CSR."""
         check_n_features(X, self.n_features)
         prepare = (
-            _fourier_features if self.approximation == "fourier" else _nystroem_features
+            _make_fourier_map if self.approximation == "fourier" else _make_nystroem_map
         )
         compute = prepare(self.numbers, bandwidth)
         first = compute(X[:_ROWS])
@@ -73,15 +73,15 @@ class FeatureMap:
         return result
 
 
-def _fourier_features(
+def _make_fourier_map(
     numbers: FloatArray, bandwidth: float
 ) -> Callable[[Any], FloatArray]:
-    """Return a function from rows (n, p) to cosines, then sines: (n, rank)."""
+    """Return a function from rows (n, p) to their Fourier features (n, rank)."""
     frequencies = numbers * (np.sqrt(2.0) / bandwidth)
     half = frequencies.shape[1]
 
     def compute(rows: Any) -> FloatArray:
-        """Return cosines and sines of the angles, divided by ``√(rank / 2)``."""
+        """Return cosines, then sines, of ``xᵀω``, divided by ``√(rank / 2)``."""
         angles = np.asarray(rows @ frequencies)
         features = np.empty((len(angles), 2 * half))
         np.cos(angles, out=features[:, :half])
@@ -92,10 +92,13 @@ def _fourier_features(
     return compute
 
 
-def _nystroem_features(
+def _make_nystroem_map(
     landmarks: FloatArray, bandwidth: float
 ) -> Callable[[Any], FloatArray]:
-    """Return a function from rows (n, p) to features ``k_z(x) K_zz^{-1/2}``."""
+    """Return a function from rows (n, p) to features (n, r) ``k_z(x) K_zz^{-1/2}``.
+
+    ``r`` is the rank of ``K_zz`` (m, m), the similarity of the landmarks ``Z`` (m, p).
+    """
 
     def similarity(rows: Any) -> FloatArray:
         """Return the Gaussian similarity (n, m) of rows to the landmarks."""
@@ -116,7 +119,7 @@ def _nystroem_features(
 
 
 def check_approximation(kernel: Any) -> None:
-    """Refuse invalid ``anchored``, ``approximation``, ``rank`` or seed of a kernel."""
+    """Raise ValueError if the approximation, rank, seed or ``anchored`` is invalid."""
     check_flag("anchored", kernel.anchored)
     approximation, rank = kernel.approximation, kernel.rank
     if approximation is None:
@@ -141,7 +144,7 @@ def check_approximation(kernel: Any) -> None:
 
 
 def check_seed(random_state: Any) -> None:
-    """Refuse a seed that a model file cannot hold."""
+    """Raise ValueError unless a seed is an integer of at least 0."""
     is_seed = isinstance(random_state, Integral) and not isinstance(random_state, bool)
     if not is_seed or random_state < 0:
         raise ValueError(
@@ -153,9 +156,10 @@ def check_seed(random_state: Any) -> None:
 def fit_feature_map(
     kernel: Any, ground_sets: Sequence[GroundSet], block: str | None
 ) -> FeatureMap:
-    """Draw frequencies, or choose landmarks among the items of all ground sets.
+    """Return a map with drawn frequencies, or landmarks from :func:`pool_of_items`.
 
-    ``kernel`` gives ``approximation``, ``rank``, ``random_state`` and ``anchored``.
+    ``kernel`` gives ``approximation``, ``rank``, ``random_state`` and ``anchored``;
+    ``block`` is the block of features, None for the only one.
     """
     rank = kernel.rank
     generator = np.random.default_rng(kernel.random_state)
@@ -198,7 +202,7 @@ def approximate_features(
 
 
 def check_n_features(X: Any, fitted: int) -> None:
-    """Refuse items ``X`` with another number of features than ``fitted``."""
+    """Raise ValueError unless items ``X`` have ``fitted`` features."""
     if X.shape[1] != fitted:
         raise ValueError(
             f"{X.shape[1]} similarity features, but the kernel was fitted with {fitted}"
@@ -222,17 +226,17 @@ def common_n_features(ground_sets: Sequence[GroundSet], block: str | None) -> in
 
 
 def as_dense(features: Any) -> FloatArray:
-    """Return features, sparse or dense, as an array."""
+    """Return features, sparse or dense, as a dense array."""
     dense: FloatArray = features.toarray() if sparse.issparse(features) else features
     return dense
 
 
-def stacked_features(
+def stack_features(
     ground_sets: Sequence[GroundSet], block: str | None
 ) -> FloatArray | None:
-    """Return the features (B, N, p) of ground sets of equal size.
+    """Return the features of a block (B, N, p) of B ground sets with N items each.
 
-    None where they are sparse, differ in ``p``, or have no such block.
+    None where they are sparse, differ in ``p``, or lack the block.
     """
     try:
         features = [ground_set.features(block) for ground_set in ground_sets]
@@ -241,14 +245,17 @@ def stacked_features(
         return None
 
 
-def settled(approximation: str, numbers: Any) -> FeatureMap:
-    """Return the feature map of an approximation from the numbers of a model file."""
+def decode_feature_map(approximation: str, numbers: Any) -> FeatureMap:
+    """Return a feature map from its ``numbers`` as lists, as a model file has them."""
     MATRIX.check(numbers, "features")
     return FeatureMap(approximation, np.array(numbers, dtype=np.float64))
 
 
 def fitted_maps(kernel: Any) -> Any:
-    """Return ``features_``, the feature maps of a kernel; refuse an unfitted kernel."""
+    """Return ``features_`` of a kernel; ValueError before ``fit``.
+
+    A :class:`FeatureMap` of a ``Gaussian``, a dict by block of a ``MultipleKernel``.
+    """
     if not hasattr(kernel, "features_"):
         raise ValueError("the approximation is not settled yet: call fit first")
     return kernel.features_
@@ -258,15 +265,15 @@ def pool_of_items(
     ground_sets: Sequence[GroundSet], block: str | None, generator: np.random.Generator
 ) -> FloatArray:
     """Return the features (n, p) of all items, or of ``POOLED_ITEMS`` random ones."""
-    rows = pooled(ground_set_sizes(ground_sets), generator).items()
+    rows = choose_pooled_rows(ground_set_sizes(ground_sets), generator).items()
     parts = [as_dense(ground_sets[i].features(block)[some]) for i, some in rows]
     return np.concatenate(parts)
 
 
-def pooled(sizes: IntArray, generator: np.random.Generator) -> Looks:
-    """Return the rows of each ground set that :func:`pool_of_items` takes.
+def choose_pooled_rows(sizes: IntArray, generator: np.random.Generator) -> Looks:
+    """Return the rows that :func:`pool_of_items` takes, by index of the ground set.
 
-    ``sizes`` are the numbers of items of the ground sets.
+    ``sizes`` (n,) are the numbers of items; ground sets without such rows are left out.
     """
     ends = np.cumsum(sizes, dtype=np.int64)
     n_items = int(ends[-1])
@@ -282,25 +289,25 @@ def pooled(sizes: IntArray, generator: np.random.Generator) -> Looks:
 
 
 def looks_of_approximation(kernel: Any, sizes: IntArray) -> Looks:
-    """Return the rows that :func:`fit_feature_map` reads: none if nothing is fitted."""
+    """Return the rows that :func:`fit_feature_map` reads, by index of ground set."""
     if kernel.approximation is None:
         return {}
     if kernel.approximation == "fourier":  # only the number of features
         return {0: np.zeros(0, dtype=np.int64)}
-    return pooled(sizes, np.random.default_rng(kernel.random_state))
+    return choose_pooled_rows(sizes, np.random.default_rng(kernel.random_state))
 
 
 class KernelWithStart(Kernel):
-    """A kernel whose parameters are added to a start that ``fit`` finds.
+    """A kernel whose parameters are differences from a start that ``fit`` finds.
 
     A subclass has the attributes ``penalty``, ``block`` and ``random_state``, and
     defines :meth:`find_start` and :meth:`value_and_pull_back`.
     """
 
     #: The arrays that ``fit`` finds, by their names in the model file: attributes of
-    #: these names, with an underscore.  The last is the start of the parameters.
+    #: these names, with an underscore.  The last one determines the start.
     fitted_arrays: ClassVar[dict[str, Shape]]
-    start_name: ClassVar[str]  # for messages
+    start_name: ClassVar[str]  # subject and verb of a message: "the kinds are"
 
     stackable = True
     makes_new = True
@@ -310,16 +317,17 @@ class KernelWithStart(Kernel):
     random_state: int
 
     def check(self) -> None:
+        """Raise ValueError for invalid arguments of the constructor."""
         check_number("penalty", self.penalty)
         check_block(self.block)
         check_seed(self.random_state)
 
     def looks_at(self, sizes: IntArray) -> Looks:
-        """Return the rows that :func:`pool_of_items` takes in ``fit``."""
-        return pooled(sizes, np.random.default_rng(self.random_state))
+        """Return the row numbers that ``fit`` reads, by index of the ground set."""
+        return choose_pooled_rows(sizes, np.random.default_rng(self.random_state))
 
     def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
-        """Find the start of the parameters from items of the ground sets."""
+        """Set the fitted arrays from ground sets of equal features; return itself."""
         self.check()
         common_n_features(ground_sets, self.block)
         generator = np.random.default_rng(self.random_state)
@@ -328,10 +336,10 @@ class KernelWithStart(Kernel):
 
     @abstractmethod
     def find_start(self, items: FloatArray, generator: np.random.Generator) -> None:
-        """Set the fitted arrays from items (n, d), at most ``POOLED_ITEMS``."""
+        """Set the fitted arrays from training items (n, d), ``n ≤ POOLED_ITEMS``."""
 
     def start(self) -> FloatArray:
-        """Return the start of the parameters; refuse a kernel that is not fitted."""
+        """Return the array that parameters are added to; ValueError before ``fit``."""
         *_, name = self.fitted_arrays
         if not hasattr(self, f"{name}_"):
             raise ValueError(f"{self.start_name} not settled yet: call fit first")
@@ -339,7 +347,7 @@ class KernelWithStart(Kernel):
         return start
 
     def get_state(self) -> dict[str, Any]:
-        """Return the fitted arrays by name, as lists; nothing before ``fit``."""
+        """Return the fitted arrays by name, as lists; an empty dict before ``fit``."""
         if not hasattr(self, f"{next(iter(self.fitted_arrays))}_"):
             return {}
         return {name: getattr(self, f"{name}_").tolist() for name in self.fitted_arrays}
@@ -352,7 +360,7 @@ class KernelWithStart(Kernel):
             setattr(self, f"{name}_", np.array(state[name], dtype=np.float64))
 
     def penalty_and_gradient(self, parameters: FloatArray) -> tuple[float, FloatArray]:
-        """Return ``penalty / 2`` times the squared distance from the start."""
+        """Return ``penalty / 2`` times ``|parameters|²``, and its gradient."""
         gradient = self.penalty * parameters
         return 0.5 * float(gradient @ parameters), gradient
 
@@ -363,9 +371,11 @@ class KernelWithStart(Kernel):
         """Return the similarity, and a function from ``G = ∂f/∂S`` to ``∂f/∂p``."""
 
     def value(self, prepared: FloatArray, parameters: FloatArray) -> FloatArray:
+        """Return the similarity (..., N, N) of one ground set or a stack."""
         return self.value_and_pull_back(prepared, parameters)[0]
 
     def pull_back(
         self, prepared: FloatArray, parameters: FloatArray, G: FloatArray
     ) -> FloatArray:
+        """Return ``∂f/∂p`` from ``G = ∂f/∂S``, summed over a stack."""
         return self.value_and_pull_back(prepared, parameters)[1](G)

@@ -17,10 +17,10 @@ from variegate.kernels.features import (
     approximate_features,
     as_dense,
     check_approximation,
+    decode_feature_map,
     fit_feature_map,
     fitted_maps,
     looks_of_approximation,
-    settled,
 )
 from variegate.kernels.known import Looks
 
@@ -83,46 +83,49 @@ class Gaussian(FixedKernel):
         self.anchored = anchored
 
     def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
-        """Draw frequencies or choose landmarks, if there is an approximation."""
+        """Set ``features_``, with landmarks or frequencies, for an approximation."""
         check_approximation(self)
         if self.approximation is not None:
             self.features_ = fit_feature_map(self, ground_sets, self.block)
         return self
 
     def looks_at(self, sizes: IntArray) -> Looks:
+        """Return the row numbers that ``fit`` reads, by index of the ground set."""
         return looks_of_approximation(self, sizes)
 
     def get_state(self) -> dict[str, Any]:
+        """Return landmarks or frequencies as lists, "features"; or an empty dict."""
         if self.approximation is None or not hasattr(self, "features_"):
-            return {}  # a part of a mixture is settled in the mixture's own copy
+            return {}  # not fitted, such as a kernel that a fitted mixture has copied
         return {"features": self.features_.numbers.tolist()}
 
     def set_state(self, state: dict[str, Any]) -> None:
+        """Restore landmarks or frequencies from ``get_state``, checked."""
         self.check()
         if self.approximation is not None and "features" in state:
-            self.features_ = settled(self.approximation, state["features"])
+            self.features_ = decode_feature_map(self.approximation, state["features"])
 
     def check(self) -> None:
+        """Raise ValueError for invalid arguments of the constructor."""
         check_number("a bandwidth", self.bandwidth, positive=True)
         check_block(self.block)
         check_approximation(self)
 
     def factors(self, ground_set: GroundSet) -> list[FloatArray] | None:
-        """Return one factor (N, rank), the features; None without approximation."""
+        """Return ``[F]``; None if ``approximation`` is None.
+
+        ``F Fᵀ`` approximates the similarity; ``F`` has at most ``rank`` columns.
+        """
         if self.approximation is None:
             return None
         self.check()
-        items = ground_set.features(self.block)
-        return [
-            approximate_features(
-                fitted_maps(self), items, self.bandwidth, self.anchored
-            )
-        ]
+        items, features = ground_set.features(self.block), fitted_maps(self)
+        return [approximate_features(features, items, self.bandwidth, self.anchored)]
 
     def matrix(self, ground_set: GroundSet) -> FloatArray:
-        """Return ``exp(-D / σ²)`` (N, N) of the squared distances ``D``.
+        """Return ``exp(-D / σ²)`` (N, N) of squared distances ``D``.
 
-        Anchored, or from the features of the approximation, where asked for.
+        With ``anchored`` as seen from the origin; with ``approximation`` approximated.
         """
         self.check()
         factors = self.factors(ground_set)
@@ -136,7 +139,7 @@ class Gaussian(FixedKernel):
 
 
 def gaussian(squared_distances: FloatArray, bandwidth: float) -> FloatArray:
-    """Return ``exp(-D / σ²)``, dividing twice so that no square overflows."""
+    """Return ``exp(-D / σ²)`` of ``D`` (any shape); no square of ``σ`` overflows."""
     return np.asarray(np.exp(-squared_distances / bandwidth / bandwidth))
 
 
@@ -148,7 +151,7 @@ def gaussian_expm1(squared_distances: FloatArray, bandwidth: float) -> FloatArra
 def anchored_gaussian(
     squared_distances: FloatArray, squared_norms: FloatArray, bandwidth: float
 ) -> FloatArray:
-    """Return the Gaussian (N, N) seen from the origin, its constant 1 never added."""
+    """Return the anchored Gaussian (N, N), from ``‖φ_i - φ_j‖²`` and ``‖φ_i‖²``."""
     to_origin = gaussian_expm1(squared_norms, bandwidth)
     S = gaussian_expm1(squared_distances, bandwidth)
     S -= to_origin[:, None] + to_origin

@@ -19,7 +19,7 @@ from variegate.kernels.features import (
     KernelWithStart,
     as_dense,
     check_n_features,
-    stacked_features,
+    stack_features,
 )
 from variegate.linalg.cosine import chunks, unit_rows
 
@@ -91,6 +91,7 @@ class Kinds(KernelWithStart):
         self.random_state = random_state
 
     def check(self) -> None:
+        """Raise ValueError for invalid arguments of the constructor."""
         check_count("n_kinds", self.n_kinds)
         check_number("sharpness", self.sharpness, positive=True)
         check_number("epsilon", self.epsilon, positive=True)
@@ -99,13 +100,14 @@ class Kinds(KernelWithStart):
         super().check()
 
     def find_start(self, items: FloatArray, generator: np.random.Generator) -> None:
-        """Set the mean of the items and the centres of ``k``-means."""
+        """Set ``center_``, the mean of items (n, d), and ``centers_`` by k-means."""
         self.center_: FloatArray = items.mean(axis=0)
         distinct = np.unique(unit_rows(items - self.center_), axis=0)
         seed = int(generator.integers(2**31))
         self.centers_: FloatArray = _kmeans_centers(distinct, self.n_kinds, seed)
 
     def set_state(self, state: dict[str, Any]) -> None:
+        """Restore ``center_`` and ``centers_`` from lists, checked."""
         super().set_state(state)
         if state and self.centers_.shape[1] != len(self.center_):
             raise ValueError("the centres of kinds do not fit their common centre")
@@ -114,6 +116,7 @@ class Kinds(KernelWithStart):
 
     @property
     def domain(self) -> Free:
+        """Return the domain of real numbers added to ``W``, ``b``, log-odds of ε."""
         n_kinds, n_features = self.start().shape
         return Free(n_kinds * (n_features + 1) + 1)
 
@@ -128,7 +131,7 @@ class Kinds(KernelWithStart):
         )
 
     def learned_epsilon(self, parameters: FloatArray) -> float:
-        """Return ``ε``, of which the last parameter shifts the log-odds."""
+        """Return the learned ``ε``: the last parameter is added to its log-odds."""
         return float(expit(logit(self.epsilon) + parameters[-1]))
 
     # Similarity -------------------------------------------------------------------
@@ -144,8 +147,8 @@ class Kinds(KernelWithStart):
         return prepared
 
     def prepare_together(self, ground_sets: Sequence[GroundSet]) -> FloatArray | None:
-        """Return the prepared features (B, N, d); None where they cannot be stacked."""
-        features = stacked_features(ground_sets, self.block)
+        """Return prepared features (B, N, d); None if sparse, or in a subclass."""
+        features = stack_features(ground_sets, self.block)
         own, n_features = type(self).prepare is Kinds.prepare, self.start().shape[1]
         if not own or features is None or features.shape[-1] != n_features:
             return None
@@ -154,18 +157,18 @@ class Kinds(KernelWithStart):
 
     def kinds(self, ground_set: GroundSet, parameters: FloatArray) -> FloatArray:
         """Return the probability (N, n_kinds) of every item to be of every kind."""
-        return self._roots(self.prepare(ground_set), parameters) ** 2
+        return self._kind_roots(self.prepare(ground_set), parameters) ** 2
 
     def familiarity(self, ground_set: GroundSet) -> FloatArray:
-        """Return (N,) for every item the cosine with the nearest centre at the start.
+        """Return every item's cosine (N,) with the nearest centre, as ``fit`` found it.
 
         Items of kinds that were absent from training are far from all of them.
         """
         centers = unit_rows(self.start())
         return np.asarray((self.prepare(ground_set) @ centers.T).max(axis=1))
 
-    def _roots(self, prepared: FloatArray, parameters: FloatArray) -> FloatArray:
-        """Return ``φ = √p`` (..., N, n_kinds) of one ground set or a stack."""
+    def _kind_roots(self, prepared: FloatArray, parameters: FloatArray) -> FloatArray:
+        """Return ``φ = √p`` (..., N, n_kinds) of the probabilities of kinds."""
         W, b = self.weights(parameters)
         # One product of all items: NumPy would take those of a stack one by one.
         logits = prepared.reshape(-1, prepared.shape[-1]) @ W.T
@@ -180,15 +183,15 @@ class Kinds(KernelWithStart):
     def value_and_pull_back(
         self, prepared: FloatArray, parameters: FloatArray
     ) -> tuple[FloatArray, PullBack]:
-        """Return ``(1 - ε) φ φᵀ + ε I`` with ``φ = √p``, and its pull-back."""
-        roots = self._roots(prepared, parameters)
+        """Return ``S`` (..., N, N), and a function from ``∂f/∂S`` to the gradient."""
+        roots = self._kind_roots(prepared, parameters)
         S = roots @ roots.mT
         S *= 1.0 - self.learned_epsilon(parameters)
         items = np.arange(S.shape[-1])
         S[..., items, items] = 1.0
 
         def pull_back(G: FloatArray) -> FloatArray:
-            """Return ``∂f/∂p`` from ``G = ∂f/∂S``."""
+            """Return the gradient of ``f`` in the parameters from ``G = ∂f/∂S``."""
             own = np.einsum("...ii->...i", G)
             return self._pull_back(prepared, parameters, roots, G @ roots, own)
 
@@ -196,12 +199,13 @@ class Kinds(KernelWithStart):
 
     @property
     def embedding_size(self) -> int:
+        """Return the number of kinds."""
         return len(self.start())
 
     def embedding(self, prepared: FloatArray, parameters: FloatArray) -> Embedding:
         """Return the factor ``φ`` (N, n_kinds), weight ``1 - ε`` and ridge ``ε``."""
         epsilon = self.learned_epsilon(parameters)
-        roots = self._roots(prepared, parameters)
+        roots = self._kind_roots(prepared, parameters)
         return Embedding([roots], np.array([1.0 - epsilon]), epsilon)
 
     def pull_back_embedding(
@@ -211,11 +215,11 @@ class Kinds(KernelWithStart):
         product: FloatArray,
         diagonal: FloatArray,
     ) -> FloatArray:
-        """Return ``∂f/∂p`` from ``product``, ``G φ``, and the ``diagonal`` of ``G``."""
+        """Return the gradient in parameters from ``G φ`` and the diagonal of ``G``."""
         gradient = np.zeros(len(parameters))
         for rows in chunks(len(prepared)):
             part = prepared[rows]
-            roots = self._roots(part, parameters)
+            roots = self._kind_roots(part, parameters)
             of_rows = roots, product[rows], diagonal[rows]
             gradient += self._pull_back(part, parameters, *of_rows)
         return gradient
@@ -230,8 +234,8 @@ class Kinds(KernelWithStart):
     ) -> FloatArray:
         """Return the gradient of ``f`` in the parameters, with ``G = ∂f/∂S``.
 
-        ``roots`` are ``φ = √p`` of the probabilities ``p`` of kinds, ``product`` is
-        ``G φ``, and ``diagonal`` that of ``G``.
+        ``roots`` are ``φ`` (..., N, n_kinds), ``product`` is ``G φ`` of the same shape,
+        and ``diagonal`` (..., N) that of ``G``.  A stack is summed.
 
         By ``∂φ_k/∂l_j = φ_k ([k=j] - p_j) / 2`` for the logits
         ``l = W x + b``, and ``∂S/∂ε = I - φ φᵀ``.
@@ -249,7 +253,7 @@ class Kinds(KernelWithStart):
 
 
 def _kmeans_centers(items: FloatArray, n_kinds: int, seed: int) -> FloatArray:
-    """Return centres (n_kinds, d) by k-means, or the items where they are few."""
+    """Return centres (n_kinds, d) by k-means, or the items if there are no more."""
     if len(items) <= n_kinds:
         return items
     from sklearn.cluster import KMeans  # slow to import, seldom needed

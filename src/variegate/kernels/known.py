@@ -15,7 +15,7 @@ import numpy as np
 from variegate._typing import IntArray
 from variegate.ground_set import GroundSet
 
-#: From the places of ground sets to the numbers of the rows to read; None is all.
+#: From indices of ground sets in their list to the row numbers to read; None is all.
 Looks = dict[int, "IntArray | None"]
 
 
@@ -33,7 +33,7 @@ class SomeRows:
         return self._size
 
     def features(self, block: str | None = None) -> _PartialMatrix:
-        """Return the features of a block; only known rows can be indexed."""
+        """Return the features of a block, or the only one, to index by known rows."""
         if block is None and len(self._blocks) == 1:
             block = next(iter(self._blocks))
         return self._blocks[block or ""]
@@ -48,7 +48,7 @@ class _PartialMatrix:
     values: Any
 
     def __getitem__(self, rows: IntArray) -> Any:
-        """Return the values of rows by number; refuse a row that is unknown."""
+        """Return the values of rows by number; LookupError for an unknown row."""
         places = np.searchsorted(self.rows, rows)
         if not np.array_equal(self.rows[places], rows):
             raise LookupError("a kernel looks at rows that looks_at did not name")
@@ -56,7 +56,10 @@ class _PartialMatrix:
 
 
 class PartlyLoaded(Sequence[Any]):
-    """Ground sets of known sizes (n,), some of them in memory, by their places."""
+    """A list of ground sets of these ``sizes`` (n,), of which some are in memory.
+
+    ``known`` has these, whole or some of their rows, by their index in the list.
+    """
 
     def __init__(
         self, sizes: IntArray, known: Mapping[int, GroundSet | SomeRows]
@@ -68,7 +71,7 @@ class PartlyLoaded(Sequence[Any]):
         return len(self.sizes)
 
     def __getitem__(self, place: Any) -> Any:
-        """Return the ground set at a place; refuse one that is not in memory."""
+        """Return the ground set of an index; LookupError if it is not in memory."""
         if place not in self.known:
             raise LookupError(
                 f"a kernel looks at ground set {place}, which looks_at did not name"
@@ -77,21 +80,21 @@ class PartlyLoaded(Sequence[Any]):
 
 
 def ground_set_sizes(ground_sets: Sequence[GroundSet]) -> IntArray:
-    """Return the number of items of every ground set."""
+    """Return the number of items of every ground set, in memory or not, as (n,)."""
     if isinstance(ground_sets, PartlyLoaded):
         return ground_sets.sizes
     return np.array([len(ground_set) for ground_set in ground_sets], dtype=np.int64)
 
 
 def loaded_ground_sets(ground_sets: Sequence[GroundSet]) -> Iterable[tuple[int, Any]]:
-    """Return pairs of place and ground set for all that are in memory."""
+    """Return (index, ground set) of all in memory, as ``SomeRows`` if not whole."""
     if isinstance(ground_sets, PartlyLoaded):
         return ground_sets.known.items()
     return enumerate(ground_sets)
 
 
 def merge_looks(several: Iterable[Looks]) -> Looks:
-    """Return the union of the rows to read, place by place."""
+    """Return the union of the rows to read of each ground set; None (all) prevails."""
     together: Looks = {}
     for looks in several:
         for place, rows in looks.items():

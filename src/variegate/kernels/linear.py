@@ -34,10 +34,11 @@ class Linear(FixedKernel):
         self.block = block
 
     def check(self) -> None:
+        """Raise ValueError for invalid arguments of the constructor."""
         check_block(self.block)
 
     def matrix(self, ground_set: GroundSet) -> FloatArray:
-        """Return ``Φ Φᵀ`` (N, N) of the features ``Φ``, scaled if so asked."""
+        """Return ``Φ Φᵀ`` (N, N) of features ``Φ``, with unit rows if ``normalize``."""
         features = ground_set.features(self.block)
         if self.normalize:
             features = _unit_rows(features)

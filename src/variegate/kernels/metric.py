@@ -64,12 +64,13 @@ class Metric(KernelWithStart):
         self.random_state = random_state
 
     def check(self) -> None:
+        """Raise ValueError for invalid arguments of the constructor."""
         check_count("rank", self.rank)
         check_number("bandwidth", self.bandwidth, positive=True)
         super().check()
 
     def find_start(self, items: FloatArray, generator: np.random.Generator) -> None:
-        """Set ``W`` at the start from principal components and the median distance."""
+        """Set ``directions_`` from items (n, d); ValueError if all are the same."""
         components = _principal_components(items, self.rank)
         some = generator.permutation(len(items))[:MEDIAN_ITEMS]
         distances = squared_distances(items[some] @ components.T)
@@ -86,6 +87,7 @@ class Metric(KernelWithStart):
 
     @property
     def domain(self) -> Free:
+        """Return the domain of any real numbers, ``W`` minus its start, row by row."""
         return Free(self.start().size)
 
     def weights(self, parameters: FloatArray) -> FloatArray:
@@ -105,10 +107,12 @@ class Metric(KernelWithStart):
     def value_and_pull_back(
         self, prepared: FloatArray, parameters: FloatArray
     ) -> tuple[FloatArray, PullBack]:
-        """Return ``S = exp(-D / 2)`` of the squared distances ``D``, and its pull-back.
+        """Return ``S = exp(-D / 2)`` (..., N, N), and a function from ``∂f/∂S``.
 
-        With ``z = W x`` and ``H = G ∘ S``, ``∂f/∂z_i = -2 Σ_j H_ij (z_i - z_j)``, where
-        the diagonal of ``S`` does not count.
+        ``D`` are squared distances of ``z = W x``, with ``W`` of ``parameters`` and the
+        items ``x`` of ``prepared`` (..., N, d).  From a symmetric ``G = ∂f/∂S``, the
+        function returns ``∂f/∂W``, flat, summed over a stack.  With ``H = G ∘ S``,
+        ``∂f/∂z_i = -2 Σ_j H_ij (z_i - z_j)``: the diagonal adds ``z_i - z_i = 0``.
         """
         n_items, n_features = prepared.shape[-2:]
         # One product of all items: NumPy would take those of a stack one by one.
@@ -122,14 +126,13 @@ class Metric(KernelWithStart):
             H = G * S
             slopes = H @ placed
             slopes -= H.sum(axis=-1)[..., None] * placed
-            gradient = slopes.reshape(len(flat), -1).T @ flat
-            return 2.0 * np.asarray(gradient.ravel())
+            return 2.0 * np.asarray((slopes.reshape(len(flat), -1).T @ flat).ravel())
 
         return S.reshape(*prepared.shape[:-1], n_items), pull_back
 
 
 def _gaussian_similarity(placed: FloatArray) -> FloatArray:
-    """Return ``exp(-‖z_i - z_j‖² / 2)`` (B, N, N) of ``placed`` (B, N, r).
+    """Return ``exp(-‖z_i - z_j‖² / 2)`` (B, N, N) of ``placed``, ``z`` (B, N, r).
 
     By differences, as in :func:`squared_distances`.
     """
@@ -146,7 +149,7 @@ def _gaussian_similarity(placed: FloatArray) -> FloatArray:
 
 
 def _principal_components(items: FloatArray, rank: int) -> FloatArray:
-    """Return up to ``rank`` unit directions (r, d) of the largest variance."""
+    """Return up to ``rank`` unit directions (r, d) of largest variance, descending."""
     covariance = np.cov(items, rowvar=False).reshape(items.shape[1], -1)
     values, vectors = np.linalg.eigh(covariance)
     used = values > 1e-12 * max(values[-1], 0.0)

@@ -45,7 +45,7 @@ class Mixture(WeightedSum):
         self.kernels = kernels
 
     def _checked_kernels(self) -> Sequence[Kernel]:
-        """Return the kernels as given; refuse an empty list and other objects."""
+        """Return the given kernels; ValueError unless a non-empty list of kernels."""
         if not hasattr(self.kernels, "__len__"):
             raise ValueError(f"kernels must be a list of kernels, got {self.kernels!r}")
         if not len(self.kernels):
@@ -56,22 +56,27 @@ class Mixture(WeightedSum):
         return self.kernels
 
     def check(self) -> None:
+        """Raise ValueError unless ``kernels`` is a list of valid kernels."""
         for kernel in self._checked_kernels():
             kernel.check()
 
     def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
+        """Set ``kernels_``, a fitted copy of every kernel, and return the mixture."""
         self.kernels_ = [
             clone(part).fit(ground_sets) for part in self._checked_kernels()
         ]
         return self
 
     def looks_at(self, sizes: IntArray) -> Looks:
+        """Return the row numbers that any kernel reads, by index of the ground set."""
         return merge_looks(part.looks_at(sizes) for part in self._checked_kernels())
 
     def get_state(self) -> dict[str, Any]:
+        """Return the states of all kernels, a list, under the key "kernels"."""
         return {"kernels": [kernel.get_state() for kernel in self._current_kernels()]}
 
     def set_state(self, state: dict[str, Any]) -> None:
+        """Restore fitted copies of the kernels from ``get_state``."""
         self.kernels_ = [clone(part) for part in self._checked_kernels()]
         for kernel, part in zip(self.kernels_, state["kernels"], strict=True):
             kernel.set_state(part)
@@ -81,12 +86,12 @@ class Mixture(WeightedSum):
         return getattr(self, "kernels_", None) or self._checked_kernels()
 
     def _learned_kernels(self) -> dict[int, Kernel]:
-        """Return the kernels with parameters of their own, by their places."""
+        """Return the kernels with parameters of their own, by index in ``kernels``."""
         parts = enumerate(self._current_kernels())
         return {k: part for k, part in parts if not isinstance(part, FixedKernel)}
 
-    def _fixed_places(self) -> IntArray:
-        """Return the places of kernels without parameters."""
+    def _fixed_indices(self) -> IntArray:
+        """Return the indices in ``kernels`` of those without parameters."""
         learned = self._learned_kernels()
         return np.array([k for k in range(self.n_weights) if k not in learned], np.intp)
 
@@ -97,6 +102,7 @@ class Mixture(WeightedSum):
 
     @property
     def n_weights(self) -> int:
+        """Return the number of kernels, each of which has a weight."""
         return len(self._checked_kernels())
 
     @property
@@ -115,7 +121,7 @@ class Mixture(WeightedSum):
         return weights, others
 
     def penalty_and_gradient(self, parameters: FloatArray) -> tuple[float, FloatArray]:
-        """Return the sum of the penalties of learned kernels; weights have none."""
+        """Return the sum of penalties, and its gradient in all parameters."""
         weights, others = self.split(parameters)
         each = zip(self._learned_kernels().values(), others, strict=True)
         found = [kernel.penalty_and_gradient(own) for kernel, own in each]
@@ -124,7 +130,7 @@ class Mixture(WeightedSum):
         return total, np.concatenate(gradients)
 
     def factors(self, ground_set: GroundSet) -> list[FloatArray] | None:
-        """Return one factor a kernel; None unless all are fixed and have one each."""
+        """Return one factor (N, D_k) for each kernel; None unless all have just one."""
         factors = []
         for kernel in self._current_kernels():
             factor = _single_factor(kernel, ground_set)
@@ -158,7 +164,11 @@ class Mixture(WeightedSum):
     def _embeddings(
         self, prepared: list[Any], parameters: FloatArray
     ) -> list[tuple[Kernel, FloatArray, Embedding]]:
-        """Return every kernel with its parameters and its embedding."""
+        """Return (kernel, its parameters, its embedding) for each of ``kernels``.
+
+        ``prepared`` is from :meth:`prepare_embedding`; a fixed kernel has no parameters
+        and its factor as embedding.
+        """
         learned = self._learned_kernels()
         own = dict(zip(learned, self.split(parameters)[1], strict=True))
         one, none = np.ones(1), np.zeros(0)
@@ -172,7 +182,7 @@ class Mixture(WeightedSum):
         ]
 
     def embedding(self, prepared: list[Any], parameters: FloatArray) -> Embedding:
-        """Return the factors of all kernels, each with its weight."""
+        """Return all kernels' factors, their weights and the weighted sum of ridges."""
         weights, _ = self.split(parameters)
         parts = [part for _, _, part in self._embeddings(prepared, parameters)]
         factors = [factor for part in parts for factor in part.factors]
@@ -212,12 +222,15 @@ class Mixture(WeightedSum):
         return np.concatenate([slopes, *gradients])
 
     def matrices(self, ground_set: GroundSet) -> Sequence[FloatArray]:
-        """Return the similarities (N, N) of the kernels without parameters."""
+        """Return the similarities (N, N) of only the kernels without parameters."""
         parts = self._current_kernels()
-        return [parts[place].prepare(ground_set) for place in self._fixed_places()]
+        return [parts[index].prepare(ground_set) for index in self._fixed_indices()]
 
     def prepare(self, ground_set: GroundSet) -> Any:
-        """Return the fixed similarities, packed, and the input of learned kernels."""
+        """Return the packed similarities of fixed kernels, if all kernels are fixed.
+
+        Otherwise a ``_Prepared``, with the prepared ground set of learned ones as well.
+        """
         learned = self._learned_kernels()
         if not learned:
             return super().prepare(ground_set)
@@ -241,11 +254,13 @@ class Mixture(WeightedSum):
         )
 
     def value(self, prepared: Any, parameters: FloatArray) -> FloatArray:
+        """Return the weighted sum (..., N, N) of the similarities."""
         return self.value_and_pull_back(prepared, parameters)[0]
 
     def pull_back(
         self, prepared: Any, parameters: FloatArray, G: FloatArray
     ) -> FloatArray:
+        """Return ``∂f/∂p`` in weights, then in learned kernels' parameters."""
         return self.value_and_pull_back(prepared, parameters)[1](G)
 
     def value_and_pull_back(
@@ -260,7 +275,7 @@ class Mixture(WeightedSum):
         parts = [kernel.value_and_pull_back(ready, own) for kernel, ready, own in each]
         S: Any = 0.0
         if prepared.fixed is not None:
-            S = prepared.fixed.mixture(weights[self._fixed_places()])
+            S = prepared.fixed.mixture(weights[self._fixed_indices()])
         for place, (value, _) in zip(learned, parts, strict=True):
             S = S + weights[place] * value
 
@@ -268,7 +283,7 @@ class Mixture(WeightedSum):
             """Return the gradient in weights, then in learned kernels' parameters."""
             slopes, gradients = np.zeros(self.n_weights), []
             if prepared.fixed is not None:
-                slopes[self._fixed_places()] = prepared.fixed.inner_products(G)
+                slopes[self._fixed_indices()] = prepared.fixed.inner_products(G)
             for place, (value, of_part) in zip(learned, parts, strict=True):
                 slopes[place] = float(np.vdot(G, value))
                 gradients.append(weights[place] * of_part(G))
@@ -278,7 +293,7 @@ class Mixture(WeightedSum):
 
 
 def scale_penalty(kernel: Kernel, factor: float) -> Kernel:
-    """Return an unfitted copy of a kernel with a multiple of its penalty."""
+    """Return an unfitted copy of a kernel with penalties, if any, times ``factor``."""
     scaled: Kernel = clone(kernel)
     for part in scaled.kernels if isinstance(scaled, Mixture) else [scaled]:
         if isinstance(part, KernelWithStart):
@@ -295,5 +310,5 @@ def _single_factor(kernel: Kernel, ground_set: GroundSet) -> FloatArray | None:
 class _Prepared(NamedTuple):
     """A ground set, or a stack of them, for a mixture with learned kernels."""
 
-    fixed: PackedSimilarities | None
-    learned: list[Any]
+    fixed: PackedSimilarities | None  # None if all kernels are learned
+    learned: list[Any]  # by kernel, as it has prepared the ground sets

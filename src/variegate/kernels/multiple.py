@@ -14,11 +14,11 @@ from variegate.kernels.features import (
     FeatureMap,
     approximate_features,
     check_approximation,
+    decode_feature_map,
     fit_feature_map,
     fitted_maps,
     looks_of_approximation,
-    settled,
-    stacked_features,
+    stack_features,
 )
 from variegate.kernels.gaussian import (
     DIRECT_FEATURES,
@@ -40,7 +40,7 @@ from variegate.kernels.weighted import (
 from variegate.linalg.limits import MEDIAN_ITEMS, MEDIAN_SETS, STACK_LIMIT
 
 #: The default bandwidths: the median distance times these.
-_LADDER: FloatArray = 2.0 ** np.arange(-3.0, 4.0)
+_FACTORS: FloatArray = 2.0 ** np.arange(-3.0, 4.0)
 
 
 class MultipleKernel(WeightedSum):
@@ -106,19 +106,23 @@ class MultipleKernel(WeightedSum):
         self.anchored = anchored
 
     def check(self) -> None:
+        """Raise ValueError for an invalid approximation; ``fit`` checks the others."""
         check_approximation(self)
 
     def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
-        """Find bandwidths that were not given, then landmarks or frequencies."""
+        """Set ``bandwidths_``, found where not given, and feature maps ``features_``.
+
+        ValueError without any bandwidth or linear part.
+        """
         self.check()
         most_items = None if self.approximation is None else MEDIAN_ITEMS
         self.bandwidths_: dict[str | None, FloatArray] = {
             block: (
-                _median_distance(ground_sets, block, most_items) * _LADDER
-                if ladder is None
-                else ladder
+                _median_distance(ground_sets, block, most_items) * _FACTORS
+                if given is None
+                else given
             )
-            for block, ladder in self._checked_bandwidths().items()
+            for block, given in self._checked_bandwidths().items()
         }
         if not self.n_weights:
             raise ValueError(
@@ -132,9 +136,9 @@ class MultipleKernel(WeightedSum):
         return self
 
     def looks_at(self, sizes: IntArray) -> Looks:
-        """Return all rows of the sets that give bandwidths, and rows of landmarks."""
+        """Return row numbers that ``fit`` reads, or None for all, by ground set."""
         looks = looks_of_approximation(self, sizes)
-        if any(ladder is None for ladder in self._checked_bandwidths().values()):
+        if any(given is None for given in self._checked_bandwidths().values()):
             places = range(0, len(sizes), _ground_set_step(len(sizes)))
             looks = merge_looks([looks, dict.fromkeys(places)])
         return looks
@@ -160,7 +164,7 @@ class MultipleKernel(WeightedSum):
         }
 
     def _fitted_bandwidths(self) -> dict[str | None, FloatArray]:
-        """Return the bandwidths of each block; refuse an unfitted kernel."""
+        """Return the bandwidths of each block, fitted or given; ValueError without."""
         if hasattr(self, "bandwidths_"):
             return self.bandwidths_
         given = self._checked_bandwidths()
@@ -170,6 +174,7 @@ class MultipleKernel(WeightedSum):
         return settled
 
     def get_state(self) -> dict[str, Any]:
+        """Return "bandwidths" and, if approximated, "features", of all blocks."""
         state = {"bandwidths": _arrays_to_json(self._fitted_bandwidths())}
         if self.approximation is not None:
             numbers = {block: of.numbers for block, of in fitted_maps(self).items()}
@@ -177,6 +182,7 @@ class MultipleKernel(WeightedSum):
         return state
 
     def set_state(self, state: dict[str, Any]) -> None:
+        """Restore bandwidths and feature maps from ``get_state``, checked."""
         self.check()
         found = state["bandwidths"]
         bandwidths = {one["block"]: _check_bandwidths(one["values"]) for one in found}
@@ -185,7 +191,7 @@ class MultipleKernel(WeightedSum):
         self.bandwidths_ = bandwidths
         if self.approximation is not None:
             self.features_ = {
-                entry["block"]: settled(self.approximation, entry["values"])
+                entry["block"]: decode_feature_map(self.approximation, entry["values"])
                 for entry in state["features"]
             }
             if self.features_.keys() != bandwidths.keys():
@@ -198,7 +204,7 @@ class MultipleKernel(WeightedSum):
         return sum(len(b) for b in settled.values()) + len(settled) * bool(self.linear)
 
     def matrices(self, ground_set: GroundSet) -> Sequence[FloatArray]:
-        """Return the Gaussians, block by block, then the linear parts."""
+        """Return the Gaussians (N, N), block by block, then the linear parts."""
         settled = self._fitted_bandwidths()
         if self.approximation is None:
             matrices = [
@@ -213,7 +219,7 @@ class MultipleKernel(WeightedSum):
         return matrices
 
     def prepare(self, ground_set: GroundSet) -> PackedSimilarities:
-        """Return similarities, packed, of which all Gaussians are fourth powers."""
+        """Return packed similarities; one Gaussian stands for all of its powers."""
         if self.approximation is not None:  # none is a power of another
             return super().prepare(ground_set)
         chains = self._chains()
@@ -235,7 +241,8 @@ class MultipleKernel(WeightedSum):
     ) -> PackedSimilarities | None:
         """Return ground sets of equal size, prepared as by :meth:`prepare` and stacked.
 
-        None where Gaussians are anchored or approximated, or items or features many.
+        None where Gaussians are anchored or approximated, or where there are more than
+        ``STACK_LIMIT`` items or ``DIRECT_FEATURES`` features.
         """
         own = type(self).prepare is MultipleKernel.prepare
         small = len(ground_sets[0]) <= STACK_LIMIT
@@ -243,7 +250,7 @@ class MultipleKernel(WeightedSum):
             return None
         features = {}
         for block in self._fitted_bandwidths():
-            stacked = stacked_features(ground_sets, block)
+            stacked = stack_features(ground_sets, block)
             if stacked is None or stacked.shape[-1] > DIRECT_FEATURES:
                 return None
             features[block] = stacked
@@ -253,7 +260,7 @@ class MultipleKernel(WeightedSum):
         return found if all(np.isfinite(part).all() for part in parts) else None
 
     def _chains(self) -> Chains:
-        """Return the chains of Gaussians and linear parts for the fitted bandwidths."""
+        """Return chains of Gaussians that are powers of one, and the linear parts."""
         settled = self._fitted_bandwidths()
         bandwidths = tuple((block, tuple(b.tolist())) for block, b in settled.items())
         linear = tuple(settled) if self.linear else ()
@@ -274,7 +281,7 @@ class MultipleKernel(WeightedSum):
         return np.array([*rows, *np.zeros((n_linear, len(ground_set)))])
 
     def _gaussian_factors(self, ground_set: GroundSet) -> list[FloatArray]:
-        """Return the approximate features (N, rank) of all Gaussians, by blocks."""
+        """Return the approximate features (N, rank) of each Gaussian, in one list."""
         maps = fitted_maps(self)
         return [
             approximate_features(
@@ -313,7 +320,7 @@ class MultipleKernel(WeightedSum):
 
 
 def _arrays_to_json(arrays: Mapping[str | None, FloatArray]) -> list[dict[str, Any]]:
-    """Return arrays by block as a list of JSON objects."""
+    """Return arrays by block as a list of dicts of "block" and "values"."""
     return [{"block": block, "values": a.tolist()} for block, a in arrays.items()]
 
 
@@ -336,8 +343,9 @@ def _median_distance(
 ) -> float:
     """Return the median over ground sets of the median distance between items.
 
-    Of larger ground sets than ``most_items`` (None: no limit), that many items are read
-    at random; of more than 10,000 ground sets, every second, or third, and so on.
+    Distances of 0 do not count; ValueError if all are 0.  Of ground sets larger than
+    ``most_items`` (None: no limit), that many items are read at random; of more than
+    10,000 ground sets, every second, or third, and so on.
     """
     medians = []
     n_sets = len(ground_sets)

@@ -36,10 +36,11 @@ class Precomputed(FixedKernel):
         self.block = block
 
     def check(self) -> None:
+        """Raise ValueError for invalid arguments of the constructor."""
         check_block(self.block)
 
     def matrix(self, ground_set: GroundSet) -> FloatArray:
-        """Return the given matrix; refuse or repair one that is not semidefinite."""
+        """Return the given matrix; one not semidefinite is repaired or a ValueError."""
         features = as_dense(ground_set.features(self.block))
         S = check_symmetric(features, "the similarity")
         try:

@@ -27,15 +27,17 @@ _LONGEST = 5
 class Chains:
     """Chains of similarities, each the fourth power of the one before.
 
-    Where Gaussians are anchored, they are held less 1, so that no digit is lost.
+    A similarity of a chain is a rung; rungs are numbered chain by chain.  Halving the
+    bandwidth of a Gaussian takes its fourth power.  Where Gaussians are anchored, they
+    are held less 1, so that no digit is lost.
     """
 
     #: The block and bandwidth that each chain begins with; None for a linear part.
     bandwidths: list[tuple[str | None, float | None]]
-    first: IntArray  # the first rung of each chain
-    length: IntArray  # the number of its rungs
-    order: IntArray  # the weight of each rung
-    scale: FloatArray  # the factor of the similarity of each weight
+    first: IntArray  # the number of the first rung of each chain
+    length: IntArray  # the number of rungs of each chain
+    order: IntArray  # the index of the weight of each rung
+    scale: FloatArray  # by weight, the factor that multiplies its similarity
 
 
 @lru_cache(maxsize=64)  # asked for again for every ground set
@@ -47,7 +49,7 @@ def build_chains(
     """Return the chains of Gaussians, block by block, then of linear parts.
 
     ``bandwidths`` holds pairs of a block and its bandwidths, ``linear`` the blocks with
-    a linear part.  Weights are numbered in this order.
+    a linear part.  Weights are numbered in this order.  The result is cached.
     """
     starts: list[tuple[str | None, float | None]] = []
     members: list[list[int]] = []
@@ -81,7 +83,7 @@ def build_chains(
 
 
 def single_rung_chains(n_weights: int) -> Chains:
-    """Return chains of one similarity each, numbered like the weights."""
+    """Return a chain of a single similarity for each weight, in the same order."""
     every = np.arange(n_weights)
     return Chains([], every, np.ones_like(every), every, np.ones(n_weights))
 
@@ -106,7 +108,7 @@ class PackedSimilarities:
     def of_features(
         cls, chains: Chains, features: Mapping[str | None, FloatArray]
     ) -> PackedSimilarities:
-        """Return a stack of ground sets with features (B, N, p) in each block."""
+        """Return the packed similarities of features (B, N, p) by block."""
         n_sets, n, _ = next(iter(features.values())).shape
         packed = np.empty((n_sets, len(chains.bandwidths), n * (n - 1) // 2))
         diagonal = np.ones((n_sets, len(chains.bandwidths), n))
@@ -123,7 +125,7 @@ class PackedSimilarities:
 
     @classmethod
     def stack(cls, several: Sequence[PackedSimilarities]) -> PackedSimilarities:
-        """Concatenate ground sets of equal size and the same chains."""
+        """Return a stack of ground sets of equal size and with the same chains."""
         if len(several) == 1:
             return replace(several[0], is_stack=True)
         anchors = [one.anchors for one in several if one.anchors is not None]
@@ -142,9 +144,10 @@ class PackedSimilarities:
         return n_sets, n, n
 
     def mixture(self, weights: FloatArray, out: FloatArray | None = None) -> FloatArray:
-        """Return the weighted sum, (B, N, N), or (N, N) of one ground set alone.
+        """Return the weighted sum (B, N, N); (N, N) of one ground set not in a stack.
 
-        ``out`` of shape (B, N, N) is written to, if given.
+        There is a weight for each similarity, in the order of :func:`build_chains`;
+        ``out`` (B, N, N) is filled, if given.
         """
         S = np.empty(self.shape) if out is None else out
         scaled = weights * self.chains.scale
@@ -166,8 +169,8 @@ class PackedSimilarities:
         held = read_only(self.packed), read_only(self.diagonal)
         return *held, self.chains.first, self.chains.length
 
-    def _rungs(self) -> Iterator[tuple[int, int, FloatArray]]:
-        """Yield, for every rung, its chain, its number and its packed triangle."""
+    def _generate_rungs(self) -> Iterator[tuple[int, int, FloatArray]]:
+        """Yield chain, number and entries below the diagonal (B, n) of every rung."""
         for chain, (first, length) in enumerate(
             zip(self.chains.first.tolist(), self.chains.length.tolist(), strict=True)
         ):
@@ -186,7 +189,8 @@ class PackedSimilarities:
     ) -> None:
         """Fill ``S`` (B, N, N) with the weighted sum of all rungs, by NumPy.
 
-        ``weights`` go by rungs; ``anchors`` (B, N) are subtracted for both items.
+        ``weights`` are ordered by rung; ``anchors`` (B, N) are subtracted for both
+        items of a pair.
         """
         rows, columns = _tril_indices(S.shape[-1])
         own = np.zeros(self.diagonal[:, 0].shape)
@@ -194,14 +198,14 @@ class PackedSimilarities:
         if anchors is not None:
             own -= 2.0 * anchors
             below -= anchors[:, rows] + anchors[:, columns]
-        for chain, number, x in self._rungs():
+        for chain, number, x in self._generate_rungs():
             own += weights[number] * self.diagonal[:, chain]
             below += weights[number] * x
         S[:, rows, columns] = S[:, columns, rows] = below
         np.einsum("bii->bi", S)[:] = own
 
     def inner_products(self, G: FloatArray) -> FloatArray:
-        """Return ``Σ_ij G_ij S^k_ij`` for every weight ``k``, summed over the stack."""
+        """Return sums (weights,) of ``G ∘ S^k``, for ``G`` (N, N) or (B, N, N)."""
         found = np.zeros(len(self.chains.order))
         G = G if G.ndim == 3 else G[None]
         if self.compiled:
@@ -214,7 +218,7 @@ class PackedSimilarities:
             )
         else:
             own, below = np.einsum("bii->bi", G), G[:, *_tril_indices(G.shape[-1])]
-            for chain, number, x in self._rungs():
+            for chain, number, x in self._generate_rungs():
                 # Not by BLAS, whose sums depend on the number of its threads.
                 found[number] = np.einsum("bi,bi->", own, self.diagonal[:, chain])
                 found[number] += 2.0 * np.einsum("bi,bi->", below, x)
@@ -234,12 +238,12 @@ def _tril_indices(n_items: int) -> tuple[IntArray, IntArray]:
 
 @lru_cache(maxsize=STACK_LIMIT)
 def _cached_tril_indices(n_items: int) -> tuple[IntArray, IntArray]:
-    """Return the same, kept for the next call."""
+    """Return the same as ``_tril_indices``, from a cache for small ground sets."""
     return np.tril_indices(n_items, -1)
 
 
 def _tril_rows(n_items: int) -> Iterator[tuple[int, slice]]:
-    """Yield every row and the slice of its entries in a packed triangle."""
+    """Yield rows 1, 2, ..., and the slice of each in entries packed row by row."""
     for i in range(1, n_items):
         yield i, slice(i * (i - 1) // 2, i * (i + 1) // 2)
 
@@ -280,18 +284,21 @@ class WeightedSum(Kernel):
 
     @property
     def domain(self) -> Simplex:
+        """Return the simplex of the weights."""
         return Simplex(self.n_weights)
 
     def prepare(self, ground_set: GroundSet) -> PackedSimilarities:
-        """Return the similarities of a ground set, each held as a triangle."""
+        """Return a ground set's similarities, packed: entries below the diagonals."""
         return pack_similarities(
             single_rung_chains(self.n_weights), self.matrices(ground_set)
         )
 
     def stack(self, prepared: Sequence[PackedSimilarities]) -> PackedSimilarities:
+        """Stack packed ground sets of equal size."""
         return PackedSimilarities.stack(prepared)
 
     def value(self, prepared: PackedSimilarities, parameters: FloatArray) -> FloatArray:
+        """Return the sum of similarities weighted by ``parameters``."""
         return prepared.mixture(parameters)
 
     def pull_back(
@@ -306,7 +313,10 @@ def pack_similarities(
     matrices: Sequence[FloatArray],
     anchors: FloatArray | None = None,
 ) -> PackedSimilarities:
-    """Pack the first similarity of each chain of one set; refuse infinite ones."""
+    """Return packed similarities from ``matrices``, the first (N, N) of each chain.
+
+    ``anchors`` (weights, N) are subtracted for both items.  ValueError for NaN or inf.
+    """
     parts = [*matrices, chains.scale]
     if not all(np.isfinite(part).all() for part in parts):
         raise ValueError(

@@ -33,14 +33,14 @@ class BatchedProblem:
     device : str, optional
         A device of PyTorch that batches are brought to.
     **options
-        ``fit_intercept``, ``l2`` and ``jitter``.
+        ``fit_intercept``, ``l2`` and ``jitter`` of a LearningProblem.
 
     Attributes
     ----------
     space, coordinates : as for LearningProblem
         Of all examples, and so the same in every batch.
-    counts : array of ones
-        A solver counts examples by it, as those in partitions.
+    counts : array of shape (n examples,)
+        Ones: the number of examples behind each number that :meth:`batch` takes.
     held_out : LearningProblem or None
         The objective on the held-out examples.
     """
@@ -82,12 +82,12 @@ class BatchedProblem:
                     f"validation holds {there!r}, but the data to learn from {here!r}"
                 )
             with label_validation_errors():
-                self.held_out = self._build(validation)
+                self.held_out = self._build_problem(validation)
 
-    def _build(self, examples: Sequence[Example]) -> LearningProblem:
+    def _build_problem(self, examples: Sequence[Example]) -> LearningProblem:
         """Return the problem of some examples in the coordinates of all."""
         return build_problem(examples, self.kernel, self.loss, **self._options)
 
     def batch(self, numbers: Sequence[int]) -> LearningProblem:
-        """Return the problem of the examples with these numbers."""
-        return self._build([self._examples[k] for k in numbers])
+        """Return the problem of the examples with these indices."""
+        return self._build_problem([self._examples[k] for k in numbers])

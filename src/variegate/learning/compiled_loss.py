@@ -37,10 +37,12 @@ def small_set_losses(
     target_log_det: FloatArray | None,
     G: FloatArray | None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the losses (B,) of small sets and their gradients in ``u`` (B, N).
+    """Return the losses (B,) of small sets and gradients in ``log_quality`` (B, N).
 
-    ``S`` is (B, N, N).  ``target_log_det`` (B,) is ``log det S_y``, computed if None;
-    ``G`` (B, N, N), unless None, is filled with the gradients in ``S``.
+    ``S`` is (B, N, N).  ``target_log_det`` (B,) is ``log det S_y`` of the wanted items,
+    computed if None; ``G`` (B, N, N), unless None, is filled with the gradients in
+    ``S``.  The first set that fails raises ZeroProbabilityError (``S_y`` is singular)
+    or NotPositiveDefiniteError (``L + I`` is), with its index in the stack.
     """
     n_sets, n_items = log_quality.shape
     value, slope = np.empty(n_sets), np.empty((n_sets, n_items))
@@ -72,7 +74,7 @@ def large_set_losses(
     target_log_det: FloatArray | None,
     G: FloatArray | None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the losses (B,) of large sets and their gradients in ``u`` (B, N).
+    """Return the losses (B,) of large sets and gradients in ``log_quality`` (B, N).
 
     As :func:`small_set_losses`, but each set is factored by LAPACK.
     """
@@ -102,10 +104,11 @@ def _large_set_loss(
     log_det_target: float | None,
     G: FloatArray | None,
 ) -> tuple[float, FloatArray]:
-    """Return the loss of one set and its gradient in ``u`` (N,).
+    """Return the loss of one set and its gradient in ``log_quality`` (N,).
 
-    ``G`` (N, N), unless None, is filled with the gradient in ``S`` (N, N).  ``cost`` is
-    that of an error at each item; ``log_det_target`` is computed if None.
+    ``is_wanted`` (N,) is a mask, ``cost`` (N,) that of an error at each item, and
+    ``log_det_target`` is ``log det S_y``, computed if None.  ``G`` (N, N), unless None,
+    is filled with the gradient in ``S`` (N, N).
     """
     members, inverse_target = np.flatnonzero(is_wanted), None
     if log_det_target is None:
@@ -143,7 +146,10 @@ def _large_set_loss(
 def _target_log_det_and_inverse(
     S: FloatArray, members: IntArray
 ) -> tuple[float, FloatArray]:
-    """Return ``log det S_y`` and ``S_y⁻¹`` of the wanted items ``members``."""
+    """Return ``log det S_y`` and ``S_y⁻¹`` of the wanted items ``members``.
+
+    ZeroProbabilityError if ``S_y`` is singular to rounding.
+    """
     S_y = S[np.ix_(members, members)]
     try:
         log_det, inverse = log_det_and_inverse(S_y, DOUBTFUL_PIVOT)
@@ -155,7 +161,11 @@ def _target_log_det_and_inverse(
 def _log_det_and_inverse(
     S: FloatArray, p: FloatArray, c: FloatArray
 ) -> tuple[float, FloatArray]:
-    """Return ``log det M`` and the lower triangle of ``M⁻¹``, ``M = P S P + C²``."""
+    """Return ``log det M`` and the lower triangle of ``M⁻¹``, ``M = P S P + C²``.
+
+    The triangle is in a scratch array of the thread, which the next call overwrites.
+    NotPositiveDefiniteError if ``M`` is singular to rounding.
+    """
     inverse = scratch_array("inverse", S.shape)
     loops.fill_scaled_similarity(S, p, c**2, inverse)
     smallest = DOUBTFUL_PIVOT * (p**2 * np.diagonal(S) + c**2)
@@ -174,9 +184,10 @@ def _fill_gradient(
     factor: float,
     G: FloatArray,
 ) -> None:
-    """Fill ``G`` with ``P (M⁻¹ + factor M⁻¹ C W C M⁻¹) P``.
+    """Fill ``G`` (N, N) with ``P (M⁻¹ + factor M⁻¹ C W C M⁻¹) P``.
 
-    ``spread`` is ``C |W|^{1/2}``, and ``W`` negative at ``members``.
+    ``inverse`` has the lower triangle of ``M⁻¹``; ``spread`` (N,) is ``C |W|^{1/2}``,
+    and ``W`` is negative at the wanted items ``members``.
     """
     if factor == 0.0:
         loops.fill_gradient(inverse, p, inverse, 0.0, G)

@@ -8,16 +8,16 @@ from typing import Any
 from variegate._install import install_command
 
 
-def needs_pytorch() -> str:
-    """Return the message of an ImportError: PyTorch is missing, and how to get it."""
+def missing_pytorch_message() -> str:
+    """Return the message that PyTorch is missing, with the command to install it."""
     hint = install_command("torch")
     return f"this needs PyTorch, which is not installed: {hint}"
 
 
 def resolve_device(device: Any) -> str | None:
-    """Check a ``device`` parameter; return PyTorch's name, None for NumPy on the CPU.
+    """Return PyTorch's name of a ``device`` parameter; None means NumPy on the CPU.
 
-    "auto" becomes "cuda" if PyTorch can use a GPU, or None.
+    "auto" becomes "cuda" if PyTorch can use a GPU, otherwise None.
 
     Raises
     ------
@@ -34,8 +34,8 @@ def resolve_device(device: Any) -> str | None:
             f"as 'cuda:1', got {device!r}"
         )
     if device == "auto":
-        return "cuda" if _n_gpus(needed=False) else None
-    n_gpus = _n_gpus()
+        return "cuda" if _count_gpus(needed=False) else None
+    n_gpus = _count_gpus()
     if device == "cpu":
         return device
     if not n_gpus:
@@ -50,12 +50,12 @@ def resolve_device(device: Any) -> str | None:
     return device
 
 
-def _n_gpus(needed: bool = True) -> int:
-    """Return how many GPUs PyTorch can use; 0 without PyTorch unless it is needed."""
+def _count_gpus(needed: bool = True) -> int:
+    """Return how many GPUs PyTorch can use; ImportError if it is needed and missing."""
     try:
         import torch
     except ImportError as error:
         if needed:
-            raise ImportError(needs_pytorch()) from error
+            raise ImportError(missing_pytorch_message()) from error
         return 0
     return int(torch.cuda.device_count()) if torch.cuda.is_available() else 0

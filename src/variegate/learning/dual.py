@@ -29,8 +29,8 @@ and from two quadratic forms a row, with ``T = I + w^{1/2} Γ w^{1/2}`` and
 - ``K_ii = ε p_i² s_i / E_i + d_i² h_i`` and ``1 - K_ii = d_i² (1 - h_i)``.
 - ``K_ij = d_i d_j ψ_iᵀ A ψ_j`` off the diagonal, hence
   ``Σ_{i≠k} W_i K_ik² = d_k² (g_k - W_k d_k² h_k²)``.
-- ``Φᵀ P M⁻¹ P Φ = Γ N`` and ``Φᵀ P M⁻¹ C W C M⁻¹ P Φ = Nᵀ Δ N`` with
-  ``N = (I + w Γ)⁻¹``: traces of their blocks are the gradient in the weights.
+- ``Φᵀ P M⁻¹ P Φ = Γ R`` and ``Φᵀ P M⁻¹ C W C M⁻¹ P Φ = Rᵀ Δ R`` with
+  ``R = (I + w Γ)⁻¹``: traces of their blocks are the gradient in the weights.
 - ``[M⁻¹]_ii = (1 - h_i) / E_i`` and ``[M⁻¹ C W C M⁻¹]_ii =
   (d_i² W_i ((1 - h_i)² - h_i²) + g_i) / E_i``, which the ridge needs.
 
@@ -62,6 +62,7 @@ def log_det_and_inverse_of_target(
     """Return ``log det S_y`` and ``S_y⁻¹`` (k, k) of the wanted items ``members`` (k,).
 
     ``S = Σ_k w_k F_k F_kᵀ + diag(ridge)`` with ``weights`` ``w`` (K,).
+    ZeroProbabilityError if ``S_y`` is singular.
     """
     rows = factors.columns[members]
     S_y = (rows * weights[factors.owner]) @ rows.T
@@ -133,7 +134,7 @@ class DualPoint:
             self.g = resolvent.share * forms
 
     def quality_gradient(self) -> FloatArray:
-        """Return ``∂f/∂u`` (N,)."""
+        """Return ``∂f/∂u`` (N,), the gradient in the log-qualities."""
         resolvent, W = self.resolvent, self.W
         gradient = resolvent.included.copy()
         gradient[self.members] = -resolvent.excluded[self.members]
@@ -173,8 +174,8 @@ class DualPoint:
     def gradient_times_factor(self) -> FloatArray:
         """Return ``G Φ`` (N, D), from which the gradient in ``Φ`` follows.
 
-        ``P M⁻¹ P Φ = (p²/E) Φ N`` and ``P M⁻¹ C W C M⁻¹ P Φ = (p²/E) (d² W Φ N -
-        Φ A Δ N)``.
+        ``P M⁻¹ P Φ = (p²/E) Φ R`` and ``P M⁻¹ C W C M⁻¹ P Φ = (p²/E) (d² W Φ R -
+        Φ A Δ R)``.
         """
         columns, resolvent = self.factors.columns, self.resolvent
         solved = resolvent.inverse_for_weights(self.weights[self.factors.owner])
@@ -197,6 +198,7 @@ class LowRankResolvent:
     """``(L + I)⁻¹`` of a similarity of low rank, by Woodbury's identity.
 
     Symbols are those of the module docstring, arguments those of :class:`DualPoint`.
+    Raises NotPositiveDefiniteError where rounding would decide.
 
     Attributes
     ----------
@@ -250,7 +252,7 @@ class LowRankResolvent:
         self.excluded: FloatArray = self.kept * (1.0 - self.leverage)
 
     def inverse_for_weights(self, weights: FloatArray) -> FloatArray:
-        """Return the matrix ``N = (I + w Γ)⁻¹`` for weights ``w`` of the columns."""
+        """Return ``R = (I + w Γ)⁻¹`` (D, D) for weights ``w`` (D,) of the columns."""
         system = weights[:, None] * self.gram
         system[np.diag_indices_from(system)] += 1.0
         return np.asarray(np.linalg.inv(system))

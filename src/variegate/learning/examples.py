@@ -46,7 +46,10 @@ def check_examples(
     false_positive: Sequence[Any] | None = None,
     false_negative: Sequence[Any] | None = None,
 ) -> list[Example]:
-    """Check lists of ground sets, subsets and costs, by default 1 and ``omega``."""
+    """Return the examples of lists of ground sets and subsets, checked.
+
+    Costs of errors are lists of arrays (N,), by default 1 and ``omega``.
+    """
     checked = check_ground_sets(ground_sets)
     columns = (
         check_subsets(subsets, checked),
@@ -59,9 +62,9 @@ def check_examples(
 def check_pairs(
     pairs: Iterable[Any], omega: float, first: int = 0
 ) -> Iterator[Example]:
-    """Yield examples of (ground set, subset) pairs, with costs of 1 and ``omega``.
+    """Yield a checked example of each (ground set, subset) pair.
 
-    Their positions are numbered from ``first`` on.
+    Costs of errors are 1 and ``omega``; positions are numbered from ``first`` on.
     """
     like: GroundSet | None = None
     for position, pair in enumerate(pairs, start=first):
@@ -86,7 +89,10 @@ def _error_costs(
     ground_sets: Sequence[GroundSet],
     default: float,
 ) -> Sequence[FloatArray | float]:
-    """Return the ``name`` costs of each ground set: ``default`` if none are given."""
+    """Return costs for each ground set: those ``given``, checked, or ``default``.
+
+    Errors call them ``name``.
+    """
     if given is None:
         return [default] * len(ground_sets)
     if not hasattr(given, "__len__"):
@@ -103,7 +109,7 @@ def _error_costs(
 
 @contextmanager
 def label_validation_errors() -> Iterator[None]:
-    """Raise errors about ground sets as ``ValidationError``, which says so."""
+    """Raise a GroundSetError in the block as a ``ValidationError`` (held-out data)."""
     try:
         yield
     except GroundSetError as error:
@@ -111,7 +117,10 @@ def label_validation_errors() -> Iterator[None]:
 
 
 def check_validation(validation: Any, omega: float) -> list[Example]:
-    """Return the examples of a pair of lists: held-out ground sets and subsets."""
+    """Return checked examples of held-out data, a pair (ground sets, subsets).
+
+    A ground set in error raises ValidationError; missing an item costs ``omega``.
+    """
     if not isinstance(validation, tuple | list) or len(validation) != 2:
         raise ValueError(
             "validation must be a pair of lists (ground_sets, subsets), got "

@@ -39,7 +39,7 @@ class Factors:
     columns : (N, D)
         ``Φ = [F_1 ... F_K]``.
     owner : (D,)
-        The factor that each column belongs to.
+        The number ``k`` of the factor that each column belongs to.
     squared : (N, K)
         Squared lengths of the rows of each factor: the diagonals of ``F_k F_kᵀ``.
     """
@@ -50,7 +50,7 @@ class Factors:
 
     @classmethod
     def concatenate(cls, factors: Sequence[FloatArray]) -> Factors:
-        """Put factors ``F_k`` of shapes (N, D_k) side by side."""
+        """Return factors ``F_k`` (N, D_k), side by side; ValueError for NaN or inf."""
         columns = (
             np.ascontiguousarray(factors[0])
             if len(factors) == 1
@@ -79,7 +79,8 @@ class Factors:
     ) -> FloatArray:
         """Return ``B`` with ``B Bᵀ = diag(e^u) S diag(e^u)``, ``u`` the ``log_scale``.
 
-        Of shape (N, D), without the columns of zero weight; overflow gives inf.
+        Of shape (N, D), or fewer columns: without those of weight zero.  Overflow gives
+        inf.
         """
         root = np.sqrt(self.weights(parameters)[self.owner])
         used = root > 0.0
@@ -141,7 +142,7 @@ def low_rank_factors(kernel: Kernel, ground_set: GroundSet) -> Factors | None:
 
 
 def prepare_low_rank_embedding(kernel: Kernel, ground_set: GroundSet) -> Any | None:
-    """Prepare the embedding of a kernel; None without one, or if of high rank."""
+    """Return a ground set as ``kernel.embedding`` takes it; None if not of low rank."""
     if not is_low_rank(0, len(ground_set)):
         return None
     most = (len(ground_set) - 1) // FACTORED_SHARE
@@ -149,7 +150,10 @@ def prepare_low_rank_embedding(kernel: Kernel, ground_set: GroundSet) -> Any | N
 
 
 def is_low_rank(n_columns: int | None, n_items: int) -> bool:
-    """Return whether so few columns (None: no) are faster than N x N matrices."""
+    """Tell whether factors of ``n_columns`` in all are faster than N x N matrices.
+
+    False for None, which stands for a similarity without factors.
+    """
     return (
         n_columns is not None
         and n_items >= FEWEST_FACTORED
@@ -164,11 +168,11 @@ def learned_ensemble(
     log_quality: FloatArray,
     jitter: float,
 ) -> LEnsemble:
-    """Return the ensemble of a fitted kernel and the log-qualities ``u``.
+    """Return the ensemble of a fitted kernel, flat ``parameters`` and qualities ``u``.
 
-    For many items with a similarity of low rank, the ensemble is held as a factor,
-    without the jitter; where qualities are extreme, as unit rows and log-qualities
-    apart, so that both keep their digits.
+    ``jitter`` is a ridge relative to the diagonal.  Of more than ``MATRIX_ITEMS`` items
+    with a similarity of low rank, the ensemble is held as a factor, without the jitter;
+    where qualities are extreme, as unit rows and log-qualities, to keep their digits.
     """
     if len(ground_set) > MATRIX_ITEMS:
         factors, weights = _low_rank_and_weights(ground_set, kernel, parameters)
@@ -181,7 +185,11 @@ def learned_ensemble(
 def _low_rank_and_weights(
     ground_set: GroundSet, kernel: Kernel, parameters: FloatArray
 ) -> tuple[Factors | None, FloatArray]:
-    """Return the factors of a similarity, None unless of low rank, and weights."""
+    """Return a similarity's factors, None unless of low rank, and their weights.
+
+    Those are (K,), by the kernel's embedding if it has one of low rank, else the
+    ``parameters`` themselves: empty for a kernel without, whose weights are one.
+    """
     prepared = prepare_low_rank_embedding(kernel, ground_set)
     if prepared is None:
         return low_rank_factors(kernel, ground_set), parameters
@@ -192,7 +200,11 @@ def _low_rank_and_weights(
 def _ensemble_of_factor(
     factors: Factors, weights: FloatArray, u: FloatArray
 ) -> LEnsemble:
-    """Return the ensemble with ``L = diag(e^u) (Σ_k w_k F_k F_kᵀ) diag(e^u)``."""
+    """Return the ensemble of ``L = diag(e^u) (Σ_k w_k F_k F_kᵀ) diag(e^u)``.
+
+    ``weights`` (K,) may be empty for ones.  The ensemble is held as a factor, or where
+    qualities are extreme as unit rows and log-qualities.
+    """
     own = factors.squared @ factors.weights(weights)
     if float(own @ np.exp(2.0 * np.minimum(u, 300.0))) <= TAME_TRACE:
         # Qualities may then spread further than from_factor knows to be safe.

@@ -117,7 +117,11 @@ class Targets:
         false_positive: FloatArray | float = 1.0,
         false_negative: FloatArray | float = 1.0,
     ) -> Targets:
-        """Collect subsets, as sorted item numbers, and costs that fit (B, N)."""
+        """Return targets of sorted item numbers, with costs that broadcast to (B, N).
+
+        ``false_positive`` is the cost of choosing an item that is not wanted,
+        ``false_negative`` that of missing a wanted one.
+        """
         indicator = np.stack([as_indicator(subset, n_items) for subset in subsets])
         sizes = indicator.sum(axis=1)
         largest = int(sizes.max(initial=0))
@@ -128,12 +132,15 @@ class Targets:
         return cls(indicator, members, present, cost)
 
     def with_omega(self, omega: float) -> Targets:
-        """Return the same targets, missing an item ``omega`` times as costly."""
+        """Return a copy where missing a wanted item costs ``omega`` times as much."""
         cost = np.where(self.indicator, omega * self.error_cost, self.error_cost)
         return replace(self, error_cost=cost)
 
     def log_det_and_inverse(self, S: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return ``log det S_y`` (B,) and ``⟨S_y⁻¹⟩`` (B, N, N) of ``S`` (B, N, N)."""
+        """Return ``log det S_y`` (B,) and ``⟨S_y⁻¹⟩`` (B, N, N) of ``S`` (B, N, N).
+
+        ZeroProbabilityError, with the index in the stack, if an ``S_y`` is singular.
+        """
         stack = np.arange(len(S))[:, None, None]
         rows, columns = self.members[:, :, None], self.members[:, None, :]
         both = self.present[:, :, None] & self.present[:, None, :]
@@ -232,11 +239,12 @@ def stacked_loss(
     target_log_det: FloatArray | None,
     G: FloatArray | None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the losses (B,) and their gradients in ``u`` (B, N), by NumPy.
+    """Return the losses (B,) and their gradients in ``log_quality`` (B, N), by NumPy.
 
     The twin of :mod:`variegate.learning.compiled_loss` for problems too small to
     compile for.  ``target_log_det`` (B,) is ``log det S_y``, computed if None; ``G``
-    (B, N, N), unless None, is filled with the gradient in ``S``.
+    (B, N, N), unless None, is filled with the gradient in ``S``; it may be given only
+    if ``target_log_det`` is None.
     """
     of_target: FloatArray | float = 0.0
     if target_log_det is None:

@@ -50,7 +50,7 @@ class Scaled(Free):
         return scaled / self.scale
 
     def pull_back(self, free: FloatArray, gradient: FloatArray) -> FloatArray:
-        """Return the gradient in free coordinates from that in the parameters."""
+        """Return ``∂f/∂free`` from ``gradient``, that in the parameters."""
         scaled = gradient / self.scale
         return scaled if self._inverse is None else self._inverse.T @ scaled
 
@@ -71,8 +71,11 @@ class ParameterSpace(Product):
         """Return the flat vector of parts given by name."""
         return np.concatenate([parts[name] for name in self.slices])
 
-    def diagonal(self) -> ParameterSpace:
-        """Return the space without roots: free coordinates scale single parameters."""
+    def without_roots(self) -> ParameterSpace:
+        """Return a copy whose :class:`Scaled` parts have no ``root``, for Adam.
+
+        Each of their free coordinates is one parameter times its scale.
+        """
         other = copy(self)
         other.parts = tuple(
             replace(domain, root=None) if isinstance(domain, Scaled) else domain

@@ -104,7 +104,10 @@ class LearningProblem:
     def add_penalty(
         self, flat: FloatArray, value: float, gradient: FloatArray
     ) -> tuple[float, FloatArray]:
-        """Return ``F`` and its gradient from ``Σ_n f_n`` and its (overwritten) one."""
+        """Return ``F`` and its gradient at ``flat`` from ``Σ_n f_n`` and its gradient.
+
+        Adds the ``L2`` penalty and the kernel's; ``gradient`` is overwritten.
+        """
         gradient /= self.n_sets
         parts, slopes = self.space.unpack(flat), self.space.unpack(gradient)
         theta = parts["theta"]
@@ -125,7 +128,10 @@ def build_problem(
     compiled: bool | None = None,
     **options: Any,
 ) -> LearningProblem:
-    """Return a :class:`TrainingProblem`, or a ``DeviceProblem`` with a device."""
+    """Return a :class:`TrainingProblem`, or with ``device`` a ``DeviceProblem``.
+
+    Only the former uses ``n_jobs`` and ``compiled``; both take ``options``.
+    """
     if device is None:
         return TrainingProblem(
             examples, kernel, loss, n_jobs=n_jobs, compiled=compiled, **options
@@ -183,10 +189,12 @@ class TrainingProblem(LearningProblem):
         self.n_jobs = n_jobs
         self._compiled = compiled
         groups = groups_of_equal_size(ground_sets, kernel.stackable)
-        self._stacks = [self._stack([examples[k] for k in group]) for group in groups]
+        self._stacks = [
+            self._make_stack([examples[k] for k in each]) for each in groups
+        ]
 
-    def _stack(self, examples: list[Example]) -> Stack:
-        """Prepare examples of equal size, to be evaluated together."""
+    def _make_stack(self, examples: list[Example]) -> Stack:
+        """Return a stack of examples of equal size; a single one may be of low rank."""
         places, ground_sets, subsets, *costs = zip(*examples, strict=True)
         positions, n_items = np.array(places), len(ground_sets[0])
         by_item = (stack_costs(each, n_items) for each in costs)
@@ -211,7 +219,7 @@ class TrainingProblem(LearningProblem):
     def _prepare_low_rank(
         self, ground_set: GroundSet
     ) -> tuple[type[DualStack] | type[EmbeddedStack] | None, Any]:
-        """Return class and ``prepared`` of a low-rank stack; None, None if not low."""
+        """Return class and ``prepared`` data of a low-rank stack, or (None, None)."""
         factors = low_rank_factors(self.kernel, ground_set)
         if factors is not None:
             return DualStack, factors
@@ -225,7 +233,7 @@ class TrainingProblem(LearningProblem):
     def sum_losses(self, flat: FloatArray) -> tuple[float, FloatArray]:
         """Return ``Σ_n f_n`` and its gradient at ``flat``, without penalties."""
         gradient, value = np.zeros(self.space.size), 0.0
-        evaluate = partial(self._evaluate, self.space.unpack(flat))
+        evaluate = partial(self._evaluate_stack, self.space.unpack(flat))
         # Most of the time is spent in compiled code, which runs in threads.  BLAS
         # rounds differently on other numbers of threads: it is held to one, with one
         # job too.
@@ -237,10 +245,13 @@ class TrainingProblem(LearningProblem):
                 gradient += stack_gradient
         return value, gradient
 
-    def _evaluate(
+    def _evaluate_stack(
         self, parts: dict[str, FloatArray], stack: Stack
     ) -> tuple[float, FloatArray]:
-        """Return the sum of a stack's losses, and its gradient as a flat vector."""
+        """Return the sum of a stack's losses, and its gradient as a flat vector.
+
+        ``parts`` are the parameters ``theta``, ``intercept`` and ``kernel``.
+        """
         gradient = np.zeros(self.space.size)
         slopes = self.space.unpack(gradient)
         u = self._log_quality(parts, stack)
@@ -258,9 +269,10 @@ class TrainingProblem(LearningProblem):
         return log_quality(stack.X, parts["theta"], parts["intercept"].sum())
 
     def with_loss(self, loss: LargeMarginLoss, omega: float) -> TrainingProblem:
-        """Return a copy with another loss, and ``omega`` as the cost of a missed item.
+        """Return a copy with another loss and costs of missing items times ``omega``.
 
-        The prepared ground sets, whose errors must all cost 1, are shared.
+        So that each cost is ``omega``, this problem must have been built with costs of
+        1 for all errors.  Prepared ground sets are shared, threads are not.
         """
         other = copy(self)
         other.__dict__.pop("_pool", None)
@@ -275,7 +287,7 @@ class TrainingProblem(LearningProblem):
 
         :math:`2 \sum_{i \in y} K_{ii} / (\sum_i K_{ii} + |y|)`: the F-score with the
         numbers of right and of chosen items replaced by their expectations, from the
-        probabilities ``K_ii`` of items.  1 where both ``y`` and the sum are empty.
+        probabilities ``K_ii`` of items.  1 where ``y`` is empty and the sum zero.
         """
         parts = self.space.unpack(flat)
         scores = []
@@ -296,7 +308,7 @@ class TrainingProblem(LearningProblem):
 
     @contextmanager
     def _explain_failures(self, positions: IntArray) -> Iterator[None]:
-        """Translate failed factorisations into errors that name set and remedy."""
+        """Raise failed factorisations as InfeasibleError, with position and remedy."""
         try:
             yield
         except ZeroProbabilityError as error:
@@ -342,7 +354,11 @@ class SharedExamples(list[Example]):
         n_jobs: int | None,
         **options: Any,
     ) -> TrainingProblem:
-        """Return the problem of a fit, and fit ``kernel``."""
+        """Return the problem of a fit; its kernel is ``kernel``, fitted, or an equal.
+
+        The problem shares the ground sets as prepared for earlier fits with the same
+        kernel settings, but for the penalty, and the same ``options``.
+        """
         name = type(kernel), kernel_settings(scale_penalty(kernel, 0.0))
         if self._prepared is None or self._prepared[0] != (name, options):
             self.release_prepared()  # before the next

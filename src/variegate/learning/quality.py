@@ -47,7 +47,10 @@ def log_quality(X: FloatArray, theta: FloatArray, intercept: float) -> FloatArra
 
 
 def pull_back(X: FloatArray, gradient: FloatArray) -> tuple[FloatArray, float]:
-    """Return ``∂f/∂θ`` (d,) and ``∂f/∂b``, summed over a stack, from ``∂f/∂u``."""
+    """Return ``∂f/∂θ`` (d,) and ``∂f/∂b``, summed over a stack, from ``∂f/∂u``.
+
+    ``X`` is (..., N, d) and ``gradient``, which is ``∂f/∂u``, (..., N).
+    """
     flat = X.reshape(-1, X.shape[-1])
     return gradient.reshape(-1) @ flat, float(gradient.sum())
 
@@ -101,7 +104,7 @@ class FeatureMoments:
 
     @classmethod
     def from_ground_sets(cls, ground_sets: Sequence[GroundSet]) -> FeatureMoments:
-        """Compute the moments of all items of at least one ground set."""
+        """Return the moments of all items of one or more ground sets together."""
         parts = [
             cls._from_rows(np.concatenate([gs.quality for gs in part]))
             for part in _ground_set_chunks(ground_sets)
@@ -110,7 +113,7 @@ class FeatureMoments:
 
     @classmethod
     def _from_rows(cls, rows: FloatArray) -> FeatureMoments:
-        """Compute the moments of items (n, d); the array is overwritten."""
+        """Return the moments of items (n, d), an array that is overwritten."""
         low, high = rows.min(axis=0), rows.max(axis=0)
         # Without care, the mean of equal numbers differs from them by rounding.
         mean = np.clip(rows.mean(axis=0), low, high)
@@ -127,7 +130,7 @@ class FeatureMoments:
         return cls(len(rows), mean, unit * spread, low, high, correlation)
 
     def __add__(self, other: FeatureMoments) -> FeatureMoments:
-        """Return the moments of the items of both."""
+        """Return the moments of the items of both sets together."""
         n_items = self.n_items + other.n_items
         n, m = self.n_items / n_items, other.n_items / n_items
         shift = other.mean - self.mean
@@ -152,7 +155,7 @@ class FeatureMoments:
         )
 
     def coordinates(self, fit_intercept: bool) -> FeatureCoordinates:
-        """Return the coordinates of solvers, centred at zero without an intercept."""
+        """Return the coordinates that solvers use, of center 0 without an intercept."""
         center = self.mean if fit_intercept else np.zeros_like(self.mean)
         with np.errstate(over="ignore"):
             largest = np.maximum(self.high - center, center - self.low)
@@ -173,7 +176,7 @@ class FeatureMoments:
 def _ground_set_chunks(
     ground_sets: Sequence[GroundSet],
 ) -> Iterator[Sequence[GroundSet]]:
-    """Yield ``_TOGETHER`` ground sets at a time."""
+    """Yield slices of at most ``_TOGETHER`` ground sets."""
     for start in range(0, len(ground_sets), _TOGETHER):
         yield ground_sets[start : start + _TOGETHER]
 

@@ -37,7 +37,10 @@ from variegate.linalg.limits import STACK_ENTRIES, STACK_LIMIT, STACK_SETS
 def groups_of_equal_size(
     ground_sets: Sequence[GroundSet], stackable: bool
 ) -> list[list[int]]:
-    """Return lists of positions; of large sets, or if not stackable, one each."""
+    """Return lists of indices of ground sets to be stacked, with equally many items.
+
+    Lists have one index for large ground sets, and for all if not ``stackable``.
+    """
     by_size: dict[int, list[int]] = defaultdict(list)
     for position, ground_set in enumerate(ground_sets):
         by_size[len(ground_set)].append(position)
@@ -51,7 +54,7 @@ def groups_of_equal_size(
 
 
 def stack_costs(costs: Sequence[FloatArray | float], n_items: int) -> FloatArray:
-    """Return costs as an array (B, N), or (B, 1) if each is a number for all items."""
+    """Return costs as an array (B, N), or (B, 1) if each set has one number."""
     if all(isinstance(cost, float | int) for cost in costs):
         return np.array(costs, dtype=np.float64)[:, None]
     return np.stack([np.broadcast_to(cost, n_items) for cost in costs])
@@ -60,7 +63,11 @@ def stack_costs(costs: Sequence[FloatArray | float], n_items: int) -> FloatArray
 def prepare_stack(
     kernel: Kernel, positions: IntArray, ground_sets: Sequence[GroundSet]
 ) -> Any:
-    """Prepare a stack of ground sets, or a single one, as a kernel needs them."""
+    """Return ground sets of equal size, prepared for ``kernel.value``.
+
+    If the kernel does not take stacks, there must be only one, prepared by itself.
+    ``positions`` are their numbers in errors.
+    """
     together = kernel.prepare_together(ground_sets) if kernel.stackable else None
     if together is not None:
         return together
@@ -81,7 +88,7 @@ class _Stack:
         Numbers of the ground sets in errors.
     X : (B, N, d), or (N, d) of one with a low rank
         Quality features, centred.
-    prepared : the ground sets as the kernel prepared them
+    prepared : the ground sets as the kernel prepared them, or their factors
     learned : bool
         Whether the kernel has parameters.
     """
@@ -94,6 +101,7 @@ class _Stack:
     jitter: float
 
     def __post_init__(self) -> None:
+        """Set ``learned``, whether the kernel has parameters."""
         self.learned = self.kernel.domain.size > 0
 
 
@@ -104,6 +112,7 @@ class DenseStack(_Stack):
     compiled: bool
 
     def __post_init__(self) -> None:
+        """Compute ``S`` and ``log det S_y`` now if the kernel has no parameters."""
         super().__post_init__()
         self.target_log_det: FloatArray | None = None
         if not self.learned:
@@ -119,7 +128,11 @@ class DenseStack(_Stack):
     def _similarity_and_pull_back(
         self, parameters: FloatArray
     ) -> tuple[FloatArray, PullBack]:
-        """Return ``S`` with jitter, and a function from its gradient to parameters'."""
+        """Return ``S`` (B, N, N) with jitter, and a function from gradients in ``S``.
+
+        The function returns the gradient in the kernel's parameters.  ``S`` may be in a
+        scratch array, which the next call overwrites.
+        """
         pull_back: PullBack
         if isinstance(self.prepared, PackedSimilarities):
             room = scratch_array("similarity", self.prepared.shape)
@@ -134,7 +147,7 @@ class DenseStack(_Stack):
         return S, pull_back
 
     def marginals(self, parameters: FloatArray, u: FloatArray) -> FloatArray:
-        """Return ``K_ii`` (B, N)."""
+        """Return the probabilities ``K_ii`` (B, N) of items."""
         at = self._similarity_and_pull_back
         S = at(parameters)[0] if self.learned else self.prepared
         return Resolvent.of(S, u).included
@@ -142,7 +155,10 @@ class DenseStack(_Stack):
     def evaluate(
         self, loss: LargeMarginLoss, parameters: FloatArray, u: FloatArray
     ) -> tuple[float, FloatArray, FloatArray | None]:
-        """Return the sum of the losses, and its gradients in ``u`` and parameters."""
+        """Return the sum of losses, its gradient in ``u``, and that in parameters.
+
+        The last is None if the kernel has none.
+        """
         S, pull_back = self.prepared, None
         if self.learned:
             S, pull_back = self._similarity_and_pull_back(parameters)
@@ -177,13 +193,13 @@ class _LowRankStack(_Stack):
         """Return the gradient of the loss in the kernel's parameters."""
 
     def marginals(self, parameters: FloatArray, u: FloatArray) -> FloatArray:
-        """Return ``K_ii``, of shape (1, N)."""
+        """Return the probabilities ``K_ii`` (1, N) of items."""
         return LowRankResolvent(*self._weighted_factors(parameters), u).included[None]
 
     def evaluate(
         self, loss: LargeMarginLoss, parameters: FloatArray, u: FloatArray
     ) -> tuple[float, FloatArray, FloatArray | None]:
-        """Return the loss, and its gradients in ``u`` and parameters (None if none)."""
+        """Return loss, gradient in ``u``, and in parameters: None or empty without."""
         at = DualPoint(loss, *self._weighted_factors(parameters), u, self.targets)
         if at.is_flat:
             return 0.0, np.zeros(len(u)), np.zeros(len(parameters))
@@ -195,6 +211,7 @@ class DualStack(_LowRankStack):
     """One ground set whose similarity is a weighted sum of fixed ``Factors``."""
 
     def __post_init__(self) -> None:
+        """Raise GroundSetError for wanted items that can never be chosen."""
         super().__post_init__()
         members = self.targets.members[0][self.targets.present[0]]
         impossible = members[(self.prepared.squared[members] <= 0.0).all(axis=1)]
@@ -206,7 +223,7 @@ class DualStack(_LowRankStack):
     def _weighted_factors(
         self, parameters: FloatArray
     ) -> tuple[Factors, FloatArray, FloatArray]:
-        """Return the fixed factors, their weights (K,), and the jitter (N,)."""
+        """Return the fixed factors, their weights (K,), and the ridge (N,)."""
         factors: Factors = self.prepared
         weights = factors.weights(parameters)
         return factors, weights, self.jitter * (factors.squared @ weights)

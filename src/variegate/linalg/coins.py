@@ -23,9 +23,10 @@ def count_distribution(probability: FloatArray) -> FloatArray:
 
 
 def likely_range(law: FloatArray, negligible: float) -> tuple[int, int]:
-    """Return the first and last count of the likely part of a distribution.
+    """Return the first and last count, both inclusive, of the likely range of counts.
 
-    All counts outside of it together have at most the probability ``negligible``.
+    ``law`` (M + 1,) are the probabilities of the counts 0 to M.  All counts outside of
+    the range together have at most the probability ``negligible``.
     """
     below, above = np.cumsum(law), np.cumsum(law[::-1])[::-1]
     first = int(np.searchsorted(below, negligible / 2.0, side="right"))
@@ -36,9 +37,10 @@ def likely_range(law: FloatArray, negligible: float) -> tuple[int, int]:
 def leave_one_out_distributions(
     probability: FloatArray, law: FloatArray, first: int, last: int
 ) -> FloatArray:
-    r"""Return the distribution of the heads of all coins but one, for each coin.
+    r"""Return the distributions of the number of heads without one coin, for each coin.
 
-    With ``P`` the law of all, and ``Q`` that of all but a coin of probability ``p``,
+    With ``P`` the distribution ``law`` (M + 1,) of the heads of all M coins, and ``Q``
+    that without a coin whose probability of heads is ``p``,
 
     .. math:: P(t) = (1 - p)\, Q(t) + p\, Q(t - 1),
 
@@ -47,9 +49,9 @@ def leave_one_out_distributions(
     count to the next, and of order ``last - first`` times rounding in the end; the
     usual recursion upwards alone is unstable where ``p`` is near one.
 
-    Outside of ``first`` and ``last``, ``law`` (M + 1,) is taken for zero.  Entry
-    ``(n, t - first)`` of the result (M, last - first + 1) is the probability of ``t``
-    heads without coin ``n``.
+    Entry ``(n, t - first)`` of the result (M, last - first + 1) is the probability of
+    ``t`` heads without coin ``n``, for ``t`` from ``first`` to ``last``, inclusive;
+    ``law`` outside of this range is taken for zero.
     """
     up = probability < 0.5
     rare, usual = probability[up], probability[~up]

@@ -13,13 +13,13 @@ _CHUNK = 16_384
 
 
 def chunks(n_items: int) -> Iterator[slice]:
-    """Yield slices of consecutive items that together cover all ``n_items``."""
+    """Yield slices, of up to 16,384 consecutive items each, that cover all items."""
     for start in range(0, n_items, _CHUNK):
         yield slice(start, min(start + _CHUNK, n_items))
 
 
 def unit_rows(vectors: FloatArray) -> FloatArray:
-    """Return rows scaled to unit length; rows of zeros stay."""
+    """Return the rows of a matrix (N, D) scaled to unit length; rows of zeros stay."""
     # By the largest entry first, so that no square overflows or underflows.
     largest = np.abs(vectors).max(axis=1, initial=0.0)
     vectors = vectors / np.where(largest > 0.0, largest, 1.0)[:, None]
@@ -27,6 +27,6 @@ def unit_rows(vectors: FloatArray) -> FloatArray:
     return np.asarray(vectors / np.where(lengths > 0.0, lengths, 1.0)[:, None])
 
 
-def rounded(similarity: FloatArray) -> FloatArray:
-    """Round similarities to 12 decimals, so that exact ties stay ties."""
-    return np.round(similarity, 12)
+def round_off(values: FloatArray) -> FloatArray:
+    """Return values rounded to 12 decimals, so that equal similarities tie exactly."""
+    return np.round(values, 12)

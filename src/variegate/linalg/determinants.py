@@ -57,7 +57,7 @@ def log_det_and_inverse(
 
 
 def _invert_stack(M: FloatArray, tolerance: float) -> tuple[FloatArray, FloatArray]:
-    """Return ``log det M`` (B,) and ``M⁻¹`` of a stack of small matrices (B, N, N).
+    """Do as :func:`log_det_and_inverse` for a stack of small matrices (B, N, N).
 
     Each step is one NumPy call for all matrices.
     """
@@ -80,7 +80,7 @@ def _invert_stack(M: FloatArray, tolerance: float) -> tuple[FloatArray, FloatArr
 def _invert_one(
     M: FloatArray, tolerance: float, index: int
 ) -> tuple[float, FloatArray]:
-    """Return ``log det M`` and ``M⁻¹`` of one matrix; ``index`` names it in errors."""
+    """Do as :func:`log_det_and_inverse` for one matrix, number ``index`` in errors."""
     factor, info = lapack.dpotrf(M, lower=1)
     pivots = factor.diagonal()
     if info != 0 or not (pivots**2 > tolerance * M.diagonal()).all():
@@ -138,9 +138,10 @@ class Resolvent:
     def of(
         cls, S: FloatArray, log_quality: FloatArray, tolerance: float = 0.0
     ) -> Resolvent:
-        """Factor ``L + I`` for a similarity ``(..., N, N)`` and ``u`` ``(..., N)``.
+        """Return the resolvent of similarities (..., N, N) and log-qualities (..., N).
 
-        ``tolerance`` is that of :func:`log_det_and_inverse`.
+        ``tolerance`` and the error raised where ``M`` is singular are those of
+        :func:`log_det_and_inverse`.
         """
         p = np.exp(np.minimum(log_quality, 0.0))
         c = np.exp(-np.maximum(log_quality, 0.0))
@@ -194,14 +195,14 @@ _ROUNDING = 8.0 * 2.0**-52
 
 
 def pivoted_cholesky(S: FloatArray, log_scale: FloatArray) -> FloatArray:
-    """Return ``F`` with ``S = F Fᵀ``, of shape (N, rank).
+    """Return ``F`` (N, rank) with ``S = F Fᵀ``, its rows in the order of the items.
 
     ``S`` has a unit diagonal.  The next pivot is the item with the largest residual in
-    ``L = diag(e^u) S diag(e^u)``, ``u = log_scale``.  A residual of at most
-    ``RANK_TOLERANCE``, or of no more than rounding in ``S`` can make of it, is zero.
+    ``L = diag(exp u) S diag(exp u)``, ``u = log_scale``.  A residual of at most
+    ``RANK_TOLERANCE``, or of no more than the effect of rounding in ``S``, is zero.
 
-    With ``w`` the weights by which the pivots explain an item, rounding of ``e`` in the
-    entries of ``S`` changes its residual by up to ``e (1 + |w|)²``, and weights are
+    With ``w`` the weights by which the pivots explain an item, an error ``ε`` in the
+    entries of ``S`` changes its residual by up to ``ε (1 + Σ |w|)²``, and weights are
     large where pivots are nearly alike.
     """
     n = len(S)
@@ -239,7 +240,7 @@ def pivoted_cholesky(S: FloatArray, log_scale: FloatArray) -> FloatArray:
 def normalizer_of_rows(
     F: FloatArray, log_scale: FloatArray
 ) -> tuple[float, FloatArray]:
-    """Return ``log det(L + I)`` and ``Q₁`` with ``K = Q₁ Q₁ᵀ``, for ``S = F Fᵀ``.
+    """Return ``log det(L + I)`` and ``Q₁`` (N, R), ``K = Q₁ Q₁ᵀ``, for ``S = F Fᵀ``.
 
     ``F`` is (N, R), ``log_scale`` is ``u``: see :func:`normalizer_and_marginal_kernel`.
     """
@@ -261,12 +262,11 @@ def normalizer_of_rows(
 
 
 def schur_complement(S: FloatArray, given: IntArray, rest: IntArray) -> FloatArray:
-    """Return the Schur complement ``S_rr - S_rg S_gg⁻¹ S_gr``.
+    """Return the Schur complement ``S_rr - S_rg S_gg⁻¹ S_gr``, rows in order of ``r``.
 
-    ``given`` and ``rest`` are the item numbers ``g`` and ``r``.
-
-    A diagonal entry of no more than the share ``RANK_TOLERANCE`` of its old value is
-    exactly zero, and so is its row.
+    ``g`` are the item numbers ``given`` and ``r`` those of the ``rest``.  Where a
+    diagonal entry is at most ``RANK_TOLERANCE`` times its value in ``S``, it is set to
+    exactly zero, with its row and column.
     """
     if len(given) == 0:
         return S[np.ix_(rest, rest)].copy()
@@ -280,10 +280,11 @@ def schur_complement(S: FloatArray, given: IntArray, rest: IntArray) -> FloatArr
 
 
 def with_jitter(S: FloatArray, jitter: float) -> FloatArray:
-    """Return a copy of ``S`` with its diagonal multiplied by ``1 + jitter``.
+    """Return a copy of ``S`` (..., N, N), its diagonal multiplied by ``1 + jitter``.
 
     Relative to the diagonal, so that rescaling an item's features only changes its
-    quality.  The map is linear and its own adjoint: it also pulls gradients back.
+    quality.  The map is linear and its own adjoint: applied to a gradient in the
+    result, it returns the gradient in ``S``.
     """
     S = S.copy()
     add_jitter(S, jitter)
@@ -304,7 +305,8 @@ def add_to_diagonal(M: FloatArray, values: FloatArray | float) -> None:
 def split_scale(L: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return ``S`` with a unit diagonal and ``u``: ``L = diag(exp u) S diag(exp u)``.
 
-    An item with ``L_ii = 0`` keeps ``u_i = 0`` and its row of zeros.
+    ``L`` is (..., N, N) and ``u`` (..., N).  An item with ``L_ii = 0`` has ``u_i = 0``,
+    and its row of ``S`` is that of ``L``, zeros.
     """
     diagonal = np.diagonal(L, axis1=-2, axis2=-1)
     scale = np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
@@ -315,7 +317,7 @@ def split_scale(L: FloatArray) -> tuple[FloatArray, FloatArray]:
 def log_det_and_pivot(S: FloatArray) -> tuple[float, float]:
     """Return ``log det S`` of one matrix, and the smallest squared Cholesky pivot.
 
-    -inf and 0 where the factorisation fails; 0 and 1 of an empty matrix.  With a unit
+    Return -inf and 0 where the factorisation fails, 0 and 1 of no items.  With a unit
     diagonal, a squared pivot is the share of the item that earlier ones do not explain.
     """
     if len(S) == 0:
@@ -330,8 +332,10 @@ def log_det_and_pivot(S: FloatArray) -> tuple[float, float]:
 def conditioning_of_correlation(S: FloatArray) -> tuple[float, float]:
     """Return the smallest squared pivot and the reciprocal condition number of ``S``.
 
-    Both are 0 where the Cholesky factorisation fails.  The condition number is needed
-    too: in an unfavourable order of items a singular matrix may have no small pivot.
+    ``S`` has a unit diagonal; the condition is LAPACK's estimate in the 1-norm.  Both
+    are 0 where the Cholesky factorisation fails, and 1 of no items.  The condition is
+    needed too: in an unfavourable order of items a singular matrix may have no small
+    pivot.
     """
     if len(S) == 0:
         return 1.0, 1.0
@@ -346,7 +350,8 @@ def conditioning_of_correlation(S: FloatArray) -> tuple[float, float]:
 def log_principal_minors(S: FloatArray, log_scale: FloatArray) -> FloatArray:
     """Return ``log det L_y`` of all ``2^N`` subsets ``y``, in ``O(2^N)`` operations.
 
-    Bit ``i`` of the position in the result says whether item ``i`` is in ``y``.
+    Bit ``i`` (item 0 is the lowest) of the position in the result (2^N,) says whether
+    item ``i`` is in ``y``; of a singular ``L_y`` the result is -inf.
 
     Item by item, every partial choice is continued twice: without the item (drop its
     row and column) and with it (take the Schur complement).  After ``t`` items there

@@ -1,4 +1,7 @@
-"""Greedy choice of rows by their residuals outside the span of the chosen ones."""
+"""Greedy choice of rows of a matrix by their residuals.
+
+The squared residual of a row is its squared distance from the span of the chosen rows.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +26,13 @@ def choose_rows(
     """Choose up to ``count`` rows, each time the one with the largest residual.
 
     ``B`` (N, D) is of single or double precision, ``squared`` (N,) are the squared
-    lengths of its rows.  ``leaves_room`` returns a mask of the rows that may follow the
-    chosen ones.  Ties go to the row with the smallest number.  Returns the
-    chosen rows in the order of choice, and whether a squared residual of no more than
-    ``threshold`` ended the search, rather than ``count`` or the rank.
+    lengths of its rows.  ``leaves_room``, given the numbers of the chosen rows, returns
+    a mask (N,) of the rows that may still be chosen.  Of residuals equal to rounding
+    the row with the smallest number is taken.
+
+    Returns the numbers of the chosen rows in the order of choice, and True if the
+    search ended because the largest squared residual left, above rounding, was at most
+    ``threshold``; False if ``count`` rows were chosen or no row was left.
     """
     # Zero rows beyond the last: compiled loops take four directions at a time.
     directions = np.zeros((count + 3, B.shape[1]))
@@ -44,12 +50,16 @@ def choose_rows(
         residuals.take_row(item)
         chosen[step] = item
         if leaves_room is not None:
-            residuals.close(~leaves_room(chosen[: step + 1].tolist()))
+            residuals.exclude_rows(~leaves_room(chosen[: step + 1].tolist()))
     return chosen, False
 
 
 class _Residuals:
-    """Squared residuals (N,) of all rows; a search subtracts the latest direction."""
+    """Squared residuals (N,) of all rows, -inf of chosen, excluded and dependent ones.
+
+    The caller writes the unit direction of each chosen row into the next row of
+    ``directions``; :meth:`find_largest` then subtracts the squared projections on it.
+    """
 
     def __init__(
         self, B: FloatArray, squared: FloatArray, directions: FloatArray
@@ -60,7 +70,7 @@ class _Residuals:
         self.n_taken = 0
 
     def find_largest(self) -> tuple[float, int]:
-        """Return the largest squared residual and the first row that has it.
+        """Update the residuals; return the largest, and the first row that has it.
 
         The residual is -inf where no row is left.
         """
@@ -71,12 +81,12 @@ class _Residuals:
         return best, int(np.argmax(self.residual >= best * (1.0 - _TIE)))
 
     def take_row(self, item: int) -> None:
-        """Mark a row as chosen, whose direction is now the last of ``directions``."""
+        """Mark a row as chosen; the caller has written its direction before."""
         self.residual[item] = -np.inf
         self.n_taken += 1
 
-    def close(self, rows: BoolArray) -> None:
-        """Exclude the rows of a mask from further search."""
+    def exclude_rows(self, rows: BoolArray) -> None:
+        """Exclude the rows that are True in a mask (N,) from further search."""
         self.residual[rows] = -np.inf
 
 
@@ -97,6 +107,7 @@ class _LazyResiduals(_Residuals):
         self.n_looks = 0
 
     def find_largest(self) -> tuple[float, int]:
+        """Do as ``_Residuals``, updating only rows that may have the largest one."""
         found = self.search(*self.arrays, self.n_taken, self.n_looks)
         best, item, self.n_looks = found
         return best, item

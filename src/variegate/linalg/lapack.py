@@ -26,7 +26,10 @@ _LOWER, _TRANSPOSED = c_char(b"U"), c_char(b"T")
 
 
 def _load_routine(module: Any, name: str, n_arguments: int) -> Any:
-    """Return a routine of SciPy's LAPACK or BLAS, taking pointers, by its name."""
+    """Return a routine of SciPy's LAPACK or BLAS as a ``ctypes`` function of pointers.
+
+    ``module`` is ``scipy.linalg.cython_lapack`` or ``cython_blas``.
+    """
     capsule = module.__pyx_capi__[name]
     api = ctypes.pythonapi
     api.PyCapsule_GetName.restype = ctypes.c_char_p
@@ -67,9 +70,10 @@ def _data_pointer(array: FloatArray) -> int:
 
 
 def cholesky(M: FloatArray) -> bool:
-    """Replace the lower triangle of ``M`` (N, N) by its Cholesky factor.
+    """Replace the lower triangle of ``M`` (N, N) by its Cholesky factor, in place.
 
-    Return False where ``M`` is not positive definite.
+    The rest of ``M`` stays.  Return whether ``M`` is positive definite; where it is
+    not, the lower triangle is partly overwritten.
     """
     n, info = c_int(len(M)), c_int()
     _POTRF(byref(_LOWER), byref(n), _data_pointer(M), byref(n), byref(info))
@@ -77,7 +81,7 @@ def cholesky(M: FloatArray) -> bool:
 
 
 def inverse_from_cholesky(R: FloatArray) -> None:
-    """Replace the lower Cholesky factor ``R`` by the lower triangle of ``(R Rᵀ)⁻¹``."""
+    """Replace a lower factor ``R`` by the lower triangle of ``(R Rᵀ)⁻¹``, in place."""
     n, info = c_int(len(R)), c_int()
     _POTRI(byref(_LOWER), byref(n), _data_pointer(R), byref(n), byref(info))
 
@@ -85,7 +89,10 @@ def inverse_from_cholesky(R: FloatArray) -> None:
 def symmetric_rank_k_update(
     C: FloatArray, X: FloatArray, alpha: float, beta: float
 ) -> None:
-    """Replace the lower triangle of ``C`` (N, N) by that of ``α X Xᵀ + β C``."""
+    """Replace the lower triangle of ``C`` (N, N) by that of ``α X Xᵀ + β C``, in place.
+
+    ``X`` is (N, K).  With K = 0 nothing is done: ``C`` is not multiplied by ``β``.
+    """
     n, k = c_int(X.shape[0]), c_int(X.shape[1])
     if not k.value:
         return
@@ -103,7 +110,8 @@ _kept = threading.local()
 def scratch_array(name: str, shape: tuple[int, ...]) -> FloatArray:
     """Return an uninitialized array that this thread reuses, for use within one call.
 
-    The next call with the same name and shape returns the same memory.
+    The next call with the same name and shape returns the same memory, except that
+    arrays of more than 4 million entries are new each time.
     """
     if np.prod(shape) > _LARGEST:
         return np.empty(shape)
@@ -129,7 +137,7 @@ def _threadpool_controller() -> Any:
 
 @contextmanager
 def limit_blas_to_one_thread() -> Iterator[None]:
-    """Hold BLAS to one thread while any thread of this process is inside."""
+    """Hold BLAS to one thread for the block, and while other threads run such one."""
     global _n_inside, _limit
     with _limit_lock:
         if _n_inside == 0:

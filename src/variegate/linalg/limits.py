@@ -134,6 +134,9 @@ DOUBTFUL_PIVOT = 1e-8
 
 
 def should_use_compiled(sizes: Sequence[int] | IntArray) -> bool:
-    """Tell whether compiled loops evaluate ground sets of these sizes."""
+    """Tell whether compiled loops evaluate ground sets of these numbers of items.
+
+    They do where all similarities together have ``COMPILED_ENTRIES`` entries or more.
+    """
     squared = np.asarray(sizes, dtype=np.float64) ** 2
     return bool(squared.sum() >= COMPILED_ENTRIES)

@@ -42,9 +42,9 @@ class Repair:
 
 
 def nearest_psd(S: FloatArray) -> Repair:
-    """Return the positive semidefinite matrix nearest to ``S`` in Frobenius norm.
+    """Return the positive semidefinite matrix nearest to ``S``, as a ``Repair``.
 
-    Eigenvalues below zero are set to zero (Higham, 1988).
+    In Frobenius norm: eigenvalues below zero are set to zero (Higham, 1988).
     """
     S = check_symmetric(S, "S")
     values, vectors = np.linalg.eigh(S)
@@ -65,7 +65,11 @@ class NotSemidefiniteError(ValueError):
 
 
 def check_symmetric(matrix: Any, name: str) -> FloatArray:
-    """Return an exactly symmetric copy; refuse a matrix, ``name``, far from that."""
+    """Return a float64 copy of a matrix, made exactly symmetric.
+
+    ValueError, which calls the matrix ``name``, unless it is real, square, finite, and
+    symmetric to rounding.
+    """
     check_real(name, matrix)
     M = np.array(matrix, dtype=np.float64)
     if M.ndim != 2 or M.shape[0] != M.shape[1]:

@@ -24,9 +24,10 @@ _PREFERENCE = 1e-3
 
 
 def find_repeated_eigenvalues(values: FloatArray) -> list[slice]:
-    """Return a slice of the sorted ``values`` (M,) for each repeated eigenvalue.
+    """Return a slice of ``values`` (M,), sorted either way, for each repeated value.
 
-    Equal to rounding counts as repeated; eigenvalues of zero to rounding are left out.
+    Values are repeated if they are equal up to rounding; zeros, up to rounding, are
+    left out.
     """
     largest = float(values.max(initial=0.0))
     present = values > _NOTHING * largest
@@ -39,10 +40,10 @@ def find_repeated_eigenvalues(values: FloatArray) -> list[slice]:
 def canonicalize_basis(rows: FloatArray, spaces: list[slice]) -> FloatArray:
     """Return orthonormal rows (M, N), each space with a basis that its span determines.
 
-    ``spaces`` are the slices of rows that span one space each.  By a pivoted QR
-    factorisation: the first vector is the only one that has a part in
-    the first pivot, the second the only other one with a part in the second, and so on.
-    A small preference for smaller numbers breaks ties among pivots.
+    Each of ``spaces`` is a slice of rows that span one space, as those of a repeated
+    eigenvalue; other rows stay.  The new basis is triangular in pivot columns: row
+    ``j`` of a space is zero in the pivots of the rows before it.  The pivots are those
+    of a QR factorisation, with a small preference for smaller columns to break ties.
     """
     if not spaces:
         return rows
@@ -94,16 +95,16 @@ class Eigenvectors:
         self.shape = found.shape
 
     def _back_transform(self, which: IntArray | slice) -> FloatArray:
-        """Return eigenvectors ``which``, in rows, from the unfinished ones."""
+        """Return finished eigenvectors, in rows, for the indices ``which``."""
         unfinished = self._unfinished
         if unfinished is None:  # another thread has just finished them
             return self.all()[which]
         vectors, reflectors, factors = unfinished
         columns = vectors[:, which]
         lower = np.asfortranarray(columns[1:])
-        room = 64 * max(1, lower.shape[1])
+        lwork = 64 * max(1, lower.shape[1])
         turned, _, info = lapack.dormqr(
-            "L", "N", reflectors[1:, :-1], factors, lower, room, overwrite_c=1
+            "L", "N", reflectors[1:, :-1], factors, lower, lwork, overwrite_c=1
         )
         if info != 0:
             raise np.linalg.LinAlgError("the eigenvectors could not be turned back")
@@ -121,9 +122,10 @@ class Eigenvectors:
         return self._rows
 
     def select(self, wanted: IntArray) -> tuple[FloatArray, IntArray]:
-        """Return a matrix that has the wanted vectors among its rows, and their rows.
+        """Return a matrix with the wanted vectors among its rows, and where they are.
 
-        ``wanted`` are the numbers of the vectors.
+        ``wanted`` (T,) are numbers of vectors, also repeated; entry ``t`` of the second
+        result (T,) is the row of the matrix that holds vector ``wanted[t]``.
         """
         if self._rows is None:
             distinct, where = np.unique(wanted, return_inverse=True)
@@ -134,9 +136,9 @@ class Eigenvectors:
 
 
 def symmetric_eigenpairs(A: FloatArray) -> tuple[FloatArray, Eigenvectors]:
-    """Return the eigenvalues of a symmetric matrix, ascending, and its eigenvectors.
+    """Return the eigenvalues (N,), ascending, and eigenvectors of a symmetric matrix.
 
-    The matrix is overwritten.
+    ``A`` (N, N) may be overwritten.
     """
     if len(A) <= _SMALL or not _HAS_DSTEVD:
         values, vectors = eigh(A, driver="evd", check_finite=False)
@@ -164,7 +166,8 @@ def eigenpairs(S: FloatArray, log_scale: FloatArray) -> tuple[FloatArray, Eigenv
     """Return logarithms (M,) of the eigenvalues of ``L``, and its eigenvectors.
 
     ``L = diag(exp u) S diag(exp u)``, ``u = log_scale``, and ``S`` has a unit diagonal.
-    Eigenvalues that are zero to rounding have the logarithm -inf, or are left out.
+    Eigenvalues that are zero to rounding have the logarithm -inf, or are left out; the
+    order ascends or descends, by the method.
 
     The usual method is accurate relative to the largest eigenvalue only.  Where the
     qualities spread widely, ``L = G Gᵀ`` by pivoted Cholesky and the singular values
@@ -188,10 +191,10 @@ def eigenpairs(S: FloatArray, log_scale: FloatArray) -> tuple[FloatArray, Eigenv
 def graded_eigenpairs(
     F: FloatArray, log_scale: FloatArray
 ) -> tuple[FloatArray, Eigenvectors]:
-    """Return the log-eigenvalues (R,) and eigenvectors of ``L`` with ``S = F Fᵀ``.
+    """Return the log-eigenvalues (R,), descending, and eigenvectors of ``L``.
 
-    ``F`` is (N, R), ``log_scale`` (N,) is ``u``.  By Jacobi's method: accurate however
-    widely qualities spread.
+    ``L = diag(exp u) F Fᵀ diag(exp u)`` with ``F`` (N, R) and ``u = log_scale`` (N,).
+    By Jacobi's method: accurate however widely qualities spread.
     """
     if F.shape[1] == 0:
         return np.zeros(0), Eigenvectors(np.zeros((0, len(F))))

@@ -21,14 +21,17 @@ def _squared_lengths(rows: FloatArray) -> FloatArray:
 
 
 def _subtract_projection(rows: FloatArray, direction: FloatArray) -> FloatArray:
-    """Project rows (..., k, D) off a unit direction, in place; return coefficients."""
+    """Subtract from rows (..., k, D), in place, their projections on a unit direction.
+
+    ``direction`` is (..., D).  Return the inner products (..., k) of rows with it.
+    """
     share = np.einsum("...id,...d->...i", rows, direction)
     rows -= share[..., None] * direction[..., None, :]
     return np.asarray(share)
 
 
 def log_volume(rows: FloatArray, floor: FloatArray) -> float:
-    """Return ``log det F Fᵀ`` of one set of rows: see :func:`log_volumes`."""
+    """Return ``log det F Fᵀ`` of rows (k, D), floors (k,): see :func:`log_volumes`."""
     return float(log_volumes(rows[None], floor[None])[0])
 
 
@@ -60,9 +63,10 @@ def pivoted_rows(
 ) -> tuple[FloatArray, FloatArray]:
     """Return ``F`` (N, rank) with the same Gram matrix ``F Fᵀ`` as ``rows`` (N, D).
 
-    The next pivot is the item with the largest residual in ``L``, its ``u`` in
-    ``log_scale``.  A squared residual of at most ``floor`` (N,) is set to zero; the
-    second array (N,) has the squared residuals that were set to zero, 0 for others.
+    By Cholesky's method with pivots: the next one is the item ``i`` with the largest
+    ``exp(2 log_scale_i)`` times its squared residual.  A squared residual of at most
+    ``floor`` (N,) is set to zero.  The second result (N,) has, for each item, the
+    squared residual that was set to zero, 0 if none was.
     """
     n_items, most = len(rows), min(rows.shape)
     factor, lost = np.zeros((n_items, most)), np.zeros(n_items)
@@ -87,12 +91,12 @@ def pivoted_rows(
 def residual_rows(
     rows: FloatArray, included: IntArray, rest: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Project the rows of ``rest`` on the complement of the span of ``included``.
+    """Return the residuals of the rows ``rest`` outside the span of rows ``included``.
 
-    Return the residual rows (rest, D), and the squared rounding error (rest,) of each.
-    Included rows are pivots in decreasing order of their residuals.  A direction from a
-    short residual has a large relative error, which every row with a component in that
-    direction inherits.
+    Both are arrays of row numbers.  The results, (len(rest), D) and (len(rest),), are
+    the residuals and the squared rounding error of each.  Included rows are pivots in
+    decreasing order of their residuals.  A direction from a short residual has a large
+    relative error, which every row with a component in that direction inherits.
     """
     given, left = rows[included], rows[rest]
     noise = np.full(len(rest), _ROUNDING)

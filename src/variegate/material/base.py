@@ -1,4 +1,8 @@
-"""The interface of materials: groups of items with features."""
+"""The interface of materials: groups of items with features.
+
+Groups are numbered from 0 in the order of DATA, the user's file or folder, and items
+from 0 in their group.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +24,10 @@ from variegate.kernels import Kernel
 from variegate.tuning.family import OmegaFamily
 from variegate.tuning.path import PathPoint
 
-#: The widest pictures that are kept in memory.
+#: The width, in pixels, up to which pictures are kept in memory.
 _KEPT = 640
 
-#: From the number of a group to the items that were chosen from it.
+#: From the number of a group to the numbers of the items chosen from it.
 Picks = Mapping[int, IntArray]
 
 
@@ -31,14 +35,14 @@ class MaterialError(ValueError):
     """DATA cannot be shown or learned from, for a reason that the message says."""
 
 
-def is_any(path: Path, suffixes: Collection[str]) -> bool:
-    """Return whether a path is a file with one of the suffixes, and not hidden."""
+def has_suffix(path: Path, suffixes: Collection[str]) -> bool:
+    """Return whether a path is a file, not hidden, with a suffix such as ".pdf"."""
     is_known = path.suffix.lower() in suffixes and not path.name.startswith(".")
     return is_known and path.is_file()
 
 
 def most_items(n_items: int, limits: Mapping[str, Any]) -> int:
-    """Return the largest number of items that limits allow."""
+    """Return how many of ``n_items`` may be chosen: see :meth:`Material.limits`."""
     within = AtMost.of(n_items, **limits) if limits else None
     return n_items if within is None else within.largest_size()
 
@@ -71,7 +75,7 @@ class Material(ABC):
     sizes: Sequence[int]
     #: Differs for other DATA, and for other groups or columns of the same.
     fingerprint: str
-    #: Of the columns of ``ground_set(group).quality``.
+    #: Names of the columns of ``ground_set(group).quality``.
     feature_names: Sequence[str]
     #: Candidates for the similarity; the first is the default.
     kernels: Mapping[str, Kernel]
@@ -80,15 +84,17 @@ class Material(ABC):
     #: Remarks about DATA, such as on empty cells.
     notes: Sequence[str] = ()
     _ground_sets: Sequence[GroundSet]
+    #: Pairs of ``at_most`` and ``per``: see :meth:`limit`.
     _limits: Sequence[tuple[int, str]] = ()
 
     @cached_property
     def items(self) -> Callable[[int], Sequence[Item]]:
-        """A function that returns the items of a group."""
+        """A function from the number of a group to its items; caches 64 groups."""
         return lru_cache(maxsize=64)(self._items)
 
     @abstractmethod
-    def _items(self, group: int) -> Sequence[Item]: ...
+    def _items(self, group: int) -> Sequence[Item]:
+        """Return the items of a group as they are shown, not cached."""
 
     def ground_set(self, group: int) -> GroundSet:
         """Return quality and similarity features of the items of a group."""
@@ -96,18 +102,19 @@ class Material(ABC):
 
     @abstractmethod
     def values(self, group: int, item: int) -> Sequence[str]:
-        """Return the value of every quality feature as DATA has it, as text."""
+        """Return the value of each quality feature of an item as text, as in DATA."""
 
     @cached_property
     def image(self) -> Callable[[int, int, int], tuple[bytes, str]]:
-        """A function of a group, an item and a width: a picture and its MIME type.
+        """A function from group, item and width to a picture and its MIME type.
 
-        Only of files of DATA.  It raises :class:`MaterialError` where there is none.
+        The picture is the bytes of a file, at most ``width`` pixels wide.  Where DATA
+        has none, :class:`MaterialError` is raised.
         """
         from variegate.material.pictures import thumbnail
 
         def show(group: int, item: int, width: int) -> tuple[bytes, str]:
-            """Return a picture at most ``width`` wide, and its MIME type."""
+            """Return a picture as bytes, and its MIME type, not cached."""
             return thumbnail(self._picture(group, item), width)
 
         kept = lru_cache(maxsize=512)(show)
@@ -116,13 +123,16 @@ class Material(ABC):
         )
 
     def _picture(self, group: int, item: int) -> AnyArray:
-        """Return the picture (height, width, 3) of an item, or raise."""
+        """Return the picture (height, width, 3) of an item, or raise MaterialError."""
         raise MaterialError(f"{self.nouns[1]} have no pictures")
 
     # Limits ---------------------------------------------------------------------------
 
     def limit(self, at_most: Sequence[int], per: Sequence[str]) -> None:
-        """Allow ``at_most`` items of a group with the same value of each ``per``."""
+        """Limit how many items with the same value may be chosen from a group.
+
+        ``per`` are names of columns or fields, with one number ``at_most`` for each.
+        """
         if len(at_most) != len(per):
             raise MaterialError(
                 "give a number at_most for each per, of which the values are counted: "
@@ -133,18 +143,22 @@ class Material(ABC):
         self._limits = list(zip(at_most, per, strict=True))
 
     def limits(self, group: int) -> dict[str, Any]:
-        """Return the limits on choices from a group, as arguments of ``decode``."""
+        """Return the limits on choices from a group, as arguments of ``decode``.
+
+        They are numbers ``at_most`` and, for each of them, in ``per`` the values of all
+        items of the group; {} without limits.
+        """
         if not self._limits:
             return {}
         labels = [self._labels(per, group) for _, per in self._limits]
         return {"at_most": [most for most, _ in self._limits], "per": labels}
 
     def limit_options(self) -> list[str]:
-        """Return the limits as options of commands."""
+        """Return the limits as options of the command line, one text for each."""
         return [f"--at-most {n} --per {shlex.quote(per)}" for n, per in self._limits]
 
     def _labels(self, per: str, group: int) -> Sequence[Any]:
-        """Return the value of ``per`` of every item of a group."""
+        """Return the value of field ``per`` of every item; MaterialError without it."""
         fields = [dict(item.fields) for item in self.items(group)]
         if not all(per in values for values in fields):
             known = ", ".join(fields[0]) or "nothing to name"
@@ -164,9 +178,9 @@ class Material(ABC):
         raise NotImplementedError
 
     def places_table(self, chosen: Picks, with_features: bool = False) -> Any:
-        """Return where some items are, in their order, as an Arrow table.
+        """Return an Arrow table with a row for each chosen item: where it is in DATA.
 
-        For tables their rows, ``with_features`` that were computed for them.
+        Of a table, it has the chosen rows, and computed columns if ``with_features``.
         """
         import pyarrow as pa
 
@@ -182,7 +196,7 @@ class Material(ABC):
     label = "picked"
 
     def picks_table(self, picks: Picks) -> Any:
-        """Return every item of the picked groups, labelled 1 if picked, as Arrow."""
+        """Return all items of the groups as Arrow table; ``label`` is 1 for picks."""
         import pyarrow as pa
 
         everything = {group: np.arange(self.sizes[group]) for group in sorted(picks)}
@@ -192,7 +206,11 @@ class Material(ABC):
         return table.append_column(self.label, pa.array(picked))
 
     def chosen_table(self, chosen: Picks, probability: Sequence[FloatArray]) -> Any:
-        """Return chosen items as an Arrow table, with their ranks and probabilities."""
+        """Return chosen items as an Arrow table, with their ranks and probabilities.
+
+        ``chosen`` are items best first; ``probability`` has an array for each of its
+        groups in the same order, of all items of the group.
+        """
         import pyarrow as pa
 
         table = self.places_table(chosen)
@@ -204,19 +222,19 @@ class Material(ABC):
         )
 
     def picks_text(self, name: str, picks: Picks) -> str | None:
-        """Return the export ``name`` in a format of its own, or None for a table."""
+        """Return the text of the export ``name``; None if it is ``picks_table``."""
         return None
 
     @abstractmethod
     def model(
         self, family: OmegaFamily, picks: Picks, path: Sequence[PathPoint]
     ) -> Application:
-        """Return learned models as an application, for the usual commands.
+        """Return learned models as the application that the commands use.
 
-        ``picks`` are those that they were learned from; ``path`` are their scores on
-        held-out groups.
+        ``family`` has one for every omega, learned from ``picks``; ``path`` are scores
+        on held-out groups by omega.
         """
 
     @abstractmethod
     def fit_command(self, picks: Picks) -> str:
-        """Return the command that learns a model from a file of picks."""
+        """Return the shell command that learns a model from exported picks."""

@@ -24,13 +24,14 @@ def contact_sheet(
     description: str = "",
     commands: str = "",
 ) -> str:
-    """Return a page of chosen items with their pictures, texts and fields.
+    """Return a page of HTML with the pictures, texts and fields of chosen items.
 
-    ``description`` of a model and ``commands`` have sections of their own, if given.
+    ``chosen`` are item numbers by group; ``probability[group][item]`` is shown if
+    given, and so are the texts ``description``, of a model, and ``commands``.
     """
     groups = []
     for group, items in chosen.items():
-        shown = [_shown(material, group, int(item)) for item in items]
+        shown = [_template_values(material, group, int(item)) for item in items]
         if probability is not None:
             for entry, item in zip(shown, items, strict=True):
                 entry["chance"] = percent(float(probability[group][item]))
@@ -54,8 +55,8 @@ def contact_sheet(
     )
 
 
-def _shown(material: Material, group: int, item: int) -> dict[str, Any]:
-    """Return an item of a group as a dict of plain values for the template."""
+def _template_values(material: Material, group: int, item: int) -> dict[str, Any]:
+    """Return an item of a group as a dict for the template, pictures as data URLs."""
     one = material.items(group)[item]
     picture = None
     if one.has_image:

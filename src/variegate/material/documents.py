@@ -16,7 +16,7 @@ from variegate._typing import IntArray
 from variegate.files.folders import files_below
 from variegate.ground_set import GroundSet
 from variegate.kernels import Linear, MultipleKernel
-from variegate.material.base import Item, Material, MaterialError, Picks, is_any
+from variegate.material.base import Item, Material, MaterialError, Picks, has_suffix
 from variegate.text import Summarizer
 from variegate.text.budget import Budget
 from variegate.text.cluster_view import ClusterView, feature_names, raw_features
@@ -52,7 +52,7 @@ class DocumentsMaterial(Material):
                 "the model compares sentences by vectors of its owner, which no file "
                 "holds: give one that was learned without embed"
             )
-        clusters, self.names = _read(path)
+        clusters, self.names = _read_clusters(path)
         self.prior = None if prior is None else prior.family_
         self._features = "full" if prior is None else prior.features
         self.feature_names = feature_names(self._features)
@@ -82,7 +82,7 @@ class DocumentsMaterial(Material):
         )
 
     def _items(self, group: int) -> Sequence[Item]:
-        """Return the sentences of a group, as the page shows them."""
+        """Return the sentences of a group, with document and position as fields."""
         n_documents = len(self._views[group].cluster.documents)
         items = []
         for number, (_, file, position, text) in enumerate(self._places(group), 1):
@@ -92,7 +92,7 @@ class DocumentsMaterial(Material):
         return items
 
     def values(self, group: int, item: int) -> Sequence[str]:
-        """Return the value of every quality feature as text."""
+        """Return the value of each quality feature of a sentence as text."""
         values = []
         for name, column in self._raw(group).items():
             value = float(column[item])
@@ -112,20 +112,24 @@ class DocumentsMaterial(Material):
     )
 
     def _places(self, group: int) -> Sequence[tuple[str, str, int, str]]:
+        """Return group, file, position from 1 and text of every sentence of a group."""
         view = self._views[group]
-        files = [self._file(document.id) for document in view.cluster.documents]
+        files = [
+            self._document_name(document.id) for document in view.cluster.documents
+        ]
         return [
             (self.names[group], files[one.document], one.position + 1, text)
             for one, text in zip(view.candidate_sentences, view.texts, strict=True)
         ]
 
     def _labels(self, per: str, group: int) -> Sequence[Any]:
+        """Return the value of a field ("document" or "sentence") of every sentence."""
         if per == "document":
             return [file for _, file, *_ in self._places(group)]
         return super()._labels(per, group)
 
-    def _file(self, name: str) -> str:
-        """Return the name of a document, below the folder of DATA if it is there."""
+    def _document_name(self, name: str) -> str:
+        """Return a document's path, relative to the opened folder if it is inside."""
         folder = self._path if self._path.is_dir() else self._path.parent
         path = Path(name)
         return (
@@ -133,10 +137,10 @@ class DocumentsMaterial(Material):
         )
 
     def picks_text(self, name: str, picks: Picks) -> str | None:
-        """Return JSON lines as ``variegate fit-summarizer`` takes them.
+        """Return JSON lines for ``variegate fit-summarizer``, one for each cluster.
 
-        Clusters have their picks as reference summaries; one without picks says
-        nothing about summaries.
+        Picks are reference summaries; clusters without picks are left out.  None for
+        any ``name`` but "picks.jsonl".
         """
         if name != "picks.jsonl":
             return None
@@ -149,33 +153,36 @@ class DocumentsMaterial(Material):
                     "documents": [
                         {"id": one.id, "text": one.text} for one in cluster.documents
                     ],
-                    "references": ["\n".join(self._picked(group, chosen))],
+                    "references": ["\n".join(self._sentence_texts(group, chosen))],
                 }
                 if cluster.language is not None:
                     row["language"] = cluster.language
                 lines.append(json.dumps(row, ensure_ascii=False) + "\n")
         return "".join(lines)
 
-    def _picked(self, group: int, chosen: IntArray) -> list[str]:
-        """Return the sentences of a group that are chosen."""
+    def _sentence_texts(self, group: int, chosen: IntArray) -> list[str]:
+        """Return the texts of the sentences of a group with the numbers ``chosen``."""
         return [self._views[group].texts[place] for place in chosen]
 
-    def _budget(self, picks: Picks) -> Budget:
-        """Return a word budget, a tenth above the longest of the picks."""
-        texts = [" ".join(self._picked(*one)) for one in picks.items()]
+    def _budget_for(self, picks: Picks) -> Budget:
+        """Return a word budget, a tenth above the most words picked in a group."""
+        texts = [" ".join(self._sentence_texts(*one)) for one in picks.items()]
         longest = max(1, *(len(text.split()) for text in texts))
         return Budget(longest + longest // 10, "words")
 
     def model(
         self, family: OmegaFamily, picks: Picks, path: Sequence[PathPoint]
     ) -> Summarizer:
-        """Return a summarizer; the best summaries are the picks themselves."""
+        """Return a fitted summarizer with the family of models.
+
+        The best possible summaries (oracles) are the picks, with a score of 1.
+        """
         first = family.models[0]
         summarizer = Summarizer(
             lam=first.lam,
             omega=family.omegas,
             features=self._features,
-            budget=str(self._budget(picks)),
+            budget=str(self._budget_for(picks)),
             l2=first.l2,
         )
         summarizer.family_, summarizer.embedded_ = family, False
@@ -188,15 +195,19 @@ class DocumentsMaterial(Material):
         return summarizer
 
     def fit_command(self, picks: Picks) -> str:
-        """Return the command that learns from a file of picks."""
+        """Return the shell command that learns a summarizer from ``picks.jsonl``."""
         return (
-            f"variegate fit-summarizer picks.jsonl --budget {self._budget(picks)} "
+            f"variegate fit-summarizer picks.jsonl --budget {self._budget_for(picks)} "
             "--omega 0.25 --omega 1 --omega 4 -o summarizer.json"
         )
 
 
-def _read(path: Path) -> tuple[Sequence[Cluster], list[str]]:
-    """Return clusters and their names, of JSON lines, a file or a folder."""
+def _read_clusters(path: Path) -> tuple[Sequence[Cluster], list[str]]:
+    """Return clusters and their names.
+
+    Clusters are the lines of a JSON lines file, one other file, or the folders and
+    files in a folder; MaterialError if there are none.
+    """
     if path.is_file() and path.suffix.lower() in CLUSTER_SUFFIXES:
         clusters = read_clusters(path, need_references=False)
         return clusters, [one.id or str(n) for n, one in enumerate(clusters, 1)]
@@ -204,7 +215,7 @@ def _read(path: Path) -> tuple[Sequence[Cluster], list[str]]:
     if not path.is_file():
         inside = sorted(path.iterdir())
         folders = [f for f in inside if f.is_dir() and _has_documents(f)]
-        places = folders + [f for f in inside if is_any(f, DOCUMENT_SUFFIXES)]
+        places = folders + [f for f in inside if has_suffix(f, DOCUMENT_SUFFIXES)]
     if not places:
         raise MaterialError(f"there are no documents in {path}")
     found = [read_documents(place) for place in places]

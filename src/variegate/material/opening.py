@@ -1,4 +1,4 @@
-"""Opening DATA as a table, documents, videos or pictures."""
+"""Opening DATA, a file or folder, as a table, documents, videos or pictures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from variegate.material.base import Material, MaterialError
 
 _TABLES = (".parquet", ".arrow", ".feather", ".csv", ".tsv", ".jsonl", ".ndjson")
 
-#: The words for data and the types of their model files, by kind.
+#: Words for DATA by kind; and, by type of a model file, the kinds it suits.
 _WORDS = {
     "table": "a table",
     "images": "pictures",
@@ -38,23 +38,23 @@ def open_material(
     model: Any = None,
     progress: Progress = ignore,
 ) -> Material:
-    """Open DATA to pick from.
+    """Return the material of DATA, to pick from.
 
     Parameters
     ----------
     path : path
-        A table, a video, a folder of videos, documents or pictures, or a file of JSON
-        lines with documents.
+        A table, video, folder of videos, documents or pictures, or JSON lines.
     columns : dict, optional
         Roles of the columns of a table, as for :class:`variegate.tables.TableSelector`.
     show : sequence of str
         Columns of a table to show, in place of those that have a role.
     page : int, optional
-        Rows of a table without groups, or pictures, in a group; with 0, groups are not
-        divided, and a video is one group.
+        Rows of a table without groups (50 by default), or pictures (20), in a group;
+        with 0, groups are not divided, and a video is one group.
     model : application, optional
         Proposes before anything is picked, by the features it was learned with.
     progress : callable, optional
+        Called with "opening" and the numbers of finished and all steps.
     """
     path = Path(path)
     kind = kind_of(path)
@@ -82,7 +82,7 @@ def open_material(
 
 
 def check_model(path: Path, kind: str, model: Any) -> None:
-    """Refuse a model for another kind of data than that of a path."""
+    """Raise MaterialError unless ``model``, a fitted application, suits the kind."""
     fitting = _MODELS.get(getattr(model, "_type", ""))
     if fitting is None:
         raise MaterialError(
@@ -97,7 +97,11 @@ def check_model(path: Path, kind: str, model: Any) -> None:
 
 
 def kind_of(path: Path) -> str:
-    """Return the kind of a file, or of most files in a folder, by their names."""
+    """Return "table", "video", "documents" or "images", by names of files.
+
+    JSON lines are a table unless the first has documents; a folder is of the kind of
+    most of its files.  MaterialError without any, and for a single picture.
+    """
     from variegate.material.documents import CLUSTER_SUFFIXES
     from variegate.material.pictures import PICTURE_SUFFIXES
     from variegate.text.readers import DOCUMENT_SUFFIXES

@@ -1,5 +1,6 @@
 """Pictures: features of them, and thumbnails.
 
+A picture is an array (height, width, 3) of bytes in red, green and blue.
 Numbers about the quality of a picture are those of
 :func:`variegate.video.picture.picture_statistics`, but for the sharpness, which looks
 along rows and columns.  Two vectors describe the rest: its palette (histograms of
@@ -18,9 +19,9 @@ from variegate.report.wording import percent
 from variegate.video.picture import (
     PICTURE_STATISTICS,
     colour_layout,
-    decoded,
+    decode_picture,
     picture_statistics,
-    shrunk,
+    shrink_picture,
 )
 from variegate.video.reading import cv2
 from variegate.video.storyboard import encode_jpeg, encode_png
@@ -30,8 +31,8 @@ PICTURE_NAMES = tuple(name.replace("_", " ") for name in PICTURE_STATISTICS)
 
 PICTURE_SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff")
 
-#: The largest file that is read, and pixels on the longer side of the picture that
-#: numbers are made from, and edges.
+#: The largest file that is read; pixels on the longer side of a picture whose numbers
+#: are computed, and on each side of the square in which edges are.
 _MAX_BYTES = 64 * 2**20
 _LONGEST = 352
 _SMALL = 32
@@ -46,16 +47,16 @@ _JPEG_QUALITY = 95
 
 
 def is_picture(path: Path) -> bool:
-    """Return whether a file is a picture, by its name."""
+    """Return whether a name, not hidden, ends as that of a picture."""
     return path.suffix.lower() in PICTURE_SUFFIXES and not path.name.startswith(".")
 
 
 def read_picture(path: Path) -> AnyArray:
-    """Return a picture as an array (height, width, 3) in red, green and blue."""
+    """Return a picture as an RGB array; MaterialError if it cannot be read."""
     try:
         if path.stat().st_size > _MAX_BYTES:
             raise MaterialError(f"{path.name} is larger than {_MAX_BYTES >> 20} MB")
-        image = decoded(path.read_bytes())
+        image = decode_picture(path.read_bytes())
     except OSError as error:
         raise MaterialError(f"{path.name} cannot be read: {error.strerror}") from None
     if image is None:
@@ -64,16 +65,20 @@ def read_picture(path: Path) -> AnyArray:
 
 
 def describe_picture(image: AnyArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return vectors of statistics (quality), palette and shapes of a picture."""
-    small = shrunk(image, _LONGEST)
+    """Return statistics, palette and shapes of a picture, three vectors.
+
+    The statistics (named ``PICTURE_NAMES``) are for quality, the others, of length 1,
+    for similarity.
+    """
+    small = shrink_picture(image, _LONGEST)
     statistics = picture_statistics(small)
     statistics[PICTURE_STATISTICS.index("sharpness")] = _sharpness(small)
     palette = np.sqrt(colour_layout(small, 1, 1)) / np.sqrt(3.0)
-    return statistics, palette, _shapes(small)
+    return statistics, palette, _edge_histogram(small)
 
 
 def statistic_texts(statistics: FloatArray) -> list[str]:
-    """Return the numbers about a picture as text, the logarithm of a count undone."""
+    """Return ``PICTURE_STATISTICS`` as texts; n_colours, a logarithm, as a number."""
     texts = []
     for name, value in zip(PICTURE_STATISTICS, statistics.tolist(), strict=True):
         if name == "n_colours":
@@ -84,7 +89,7 @@ def statistic_texts(statistics: FloatArray) -> list[str]:
 
 
 def _sharpness(image: AnyArray) -> float:
-    """Return the root mean square of the steps between neighbours, both ways."""
+    """Return the root of mean squared differences of neighbours, summed over axes."""
     grey = image.mean(axis=2)
     squares = [
         float((np.diff(grey, axis=axis) ** 2).mean())
@@ -94,11 +99,11 @@ def _sharpness(image: AnyArray) -> float:
     return float(np.sqrt(sum(squares)))
 
 
-def _shapes(image: AnyArray) -> FloatArray:
-    """Return how strongly edges run in each direction in each cell, of length 1.
+def _edge_histogram(image: AnyArray) -> FloatArray:
+    """Return roots of edge strengths (4 * 4 cells * 8 directions,), of length 1.
 
     Directions are without sign, so that light on dark is like dark on light; roots, so
-    that one strong edge does not outweigh all others.
+    that one strong edge does not outweigh all others.  Zeros without edges.
     """
     height, width = image.shape[:2]
     is_smaller = max(height, width) < _SMALL
@@ -123,7 +128,11 @@ def _shapes(image: AnyArray) -> FloatArray:
 
 
 def thumbnail(image: AnyArray, width: int) -> tuple[bytes, str]:
-    """Return a picture, at most ``width`` wide unless tiny, and its MIME type."""
+    """Return a picture as the bytes of a file, and its MIME type.
+
+    It is shrunk to at most ``width`` pixels wide; one narrower than ``_TINY`` pixels is
+    enlarged by a whole factor instead.
+    """
     height, own = image.shape[:2]
     is_tiny = own < _TINY
     if is_tiny:

@@ -16,11 +16,11 @@ from variegate.material.pictures import is_picture
 from variegate.tables.cells import abbreviate_value
 from variegate.tables.columns import Columns, is_text, is_vector
 
-#: A column of text this long on average is running text.
+#: A column of text of more characters than this on average is running text.
 _RUNNING = 40
 
-#: The longest value that is shown as a field, the longest text, and the rows that say
-#: what a column holds.
+#: The most characters of a field and of a text, and the number of first rows by which
+#: the use of a column is decided.
 _LONGEST = 200
 _LONGEST_TEXT = 20_000
 _SAMPLED_ROWS = 200
@@ -60,7 +60,7 @@ class RowDisplay:
         ]
 
     def items(self, rows: IntArray) -> Sequence[Item]:
-        """Return rows, by their numbers in the table, as items."""
+        """Return rows, by their positions in the table, as items in this order."""
         some = self._table.take(pa.array(rows)).to_pylist()
         return [
             self._item(row, cells)
@@ -68,7 +68,7 @@ class RowDisplay:
         ]
 
     def _item(self, row: int, cells: dict[str | None, Any]) -> Item:
-        """Return a row as an item, with the values of its cells by column."""
+        """Return row number ``row`` as an item; ``cells`` are its values by column."""
         title, text = value_text(cells.get(self._title)), cells.get(self._text)
         if self._title == self._picture:
             title = Path(_as_path(title)).name
@@ -80,15 +80,18 @@ class RowDisplay:
         )
 
     def picture(self, row: int) -> Path | None:
-        """Return the file with the picture of a row, if it is one of the folder."""
+        """Return the picture file of a row, None if there is none in the folder."""
         if self._picture is None:
             return None
         cell = self._table.column(self._picture)[row].as_py()
-        return None if not cell else _within(self._folder, _as_path(cell))
+        return None if not cell else _picture_in_folder(self._folder, _as_path(cell))
 
 
 def value_text(value: Any) -> str:
-    """Return a cell in one line; large numbers without an exponent."""
+    """Return the value of a cell as one line of text, "" for None and NaN.
+
+    Long values are abbreviated; floats have 5 digits, and large ones no exponent.
+    """
     if isinstance(value, float):
         if value != value:
             return ""
@@ -100,18 +103,21 @@ def value_text(value: Any) -> str:
 
 
 def _has_words(cells: Sequence[str | None]) -> bool:
-    """Return whether some text is more than numbers, dates and times."""
+    """Return whether any cell has a letter, unlike numbers, dates and times."""
     return any(any(map(str.isalpha, cell or "")) for cell in cells)
 
 
 def _names_pictures(cells: Sequence[str | None]) -> bool:
-    """Return whether all cells that are not empty name pictures."""
+    """Return whether all cells that are not empty, at least one, name pictures."""
     names = [cell for cell in cells if cell]
     return bool(names) and all(is_picture(Path(_as_path(name))) for name in names)
 
 
-def _within(folder: Path, name: str) -> Path | None:
-    """Return a file of a folder, or None where the name leads out of it."""
+def _picture_in_folder(folder: Path, name: str) -> Path | None:
+    """Return the path of a picture in a folder, by name relative to the folder.
+
+    None if there is no such picture, or the name leads out of the folder.
+    """
     try:
         path = (folder / name).resolve()
         is_inside = path.is_relative_to(folder.resolve()) and path.is_file()

@@ -43,10 +43,10 @@ class SelectedItems:
     probability: list[FloatArray]
 
     def table(self) -> Any:
-        """Return the chosen items as an Arrow table.
+        """Return an Arrow table with a row for each chosen item.
 
-        Beside group, file and the place in it, it has the rank of each item in its
-        group and its inclusion probability; of a table, the rows.
+        Columns are the group, the file and the position in it, or those of an opened
+        table, and ``selection_rank`` in the group and ``inclusion_probability``.
         """
         return self.material.chosen_table(self.chosen, self.probability)
 
@@ -61,7 +61,7 @@ def select_items(
     per: Sequence[str] = (),
     progress: Progress = ignore,
 ) -> SelectedItems:
-    """Choose items of each group of pictures, documents, videos or a table.
+    """Return items chosen from each group of pictures, documents, videos or a table.
 
     The groups are folders of pictures, folders of documents or single ones, and videos.
     Their features are those that the model was learned with, and items are chosen as
@@ -70,6 +70,7 @@ def select_items(
     Parameters
     ----------
     path : path
+        A file or folder of new data, of the kind that the model was learned from.
     model : application
         :class:`~variegate.material.picture_selector.PictureSelector`,
         :class:`variegate.text.Summarizer` or :class:`variegate.video.KeyframePicker`.
@@ -81,6 +82,7 @@ def select_items(
         The largest number of items of a group with the same value in each ``per``: the
         "document" of sentences, the "shot" of frames, or a column.
     progress : callable, optional
+        Called with "opening" or "choosing", and the numbers of finished and all steps.
     """
     material = open_material(path, model=model, page=0, progress=progress)
     material.limit(at_most, per)
@@ -92,17 +94,23 @@ def select_items(
     with threadpool_limits(1, user_api="blas"):
         for group in range(len(material.sizes)):
             limits = material.limits(group)
-            order, chances = _choose(by_model, material.ground_set(group), k, limits)
+            ground_set = material.ground_set(group)
+            order, chances = _choose_items(by_model, ground_set, k, limits)
             chosen[group] = order
             probability.append(chances)
             progress("choosing", group + 1, len(material.sizes))
     return SelectedItems(material, chosen, probability)
 
 
-def _choose(
+def _choose_items(
     model: LargeMarginDPP, ground_set: GroundSet, k: int | None, limits: dict[str, Any]
 ) -> tuple[IntArray, FloatArray]:
-    """Return the chosen items, best first, and the probability of every item."""
+    """Return the chosen item numbers, best first, and each item's probability.
+
+    Of more than ``_MOST_CANDIDATES`` items, those of the highest quality are
+    candidates; the probabilities (N,) of others are NaN.  With ``k`` None the model
+    decides how many; ``limits`` are ``at_most`` and, in ``per``, values of all items.
+    """
     size = len(ground_set)
     rows = best_by_quality(model, ground_set.quality, _MOST_CANDIDATES)
     if limits:

@@ -36,7 +36,8 @@ from variegate.tables.selector import TableSelector
 from variegate.tables.table import Table, as_table
 from variegate.video.picks import natural_key
 
-#: Rows and pictures at most, and on a page, where there are no groups.
+#: The most rows and pictures to open; and those of a page, a group made of consecutive
+#: ones where there are no groups.
 _MOST_ROWS, _PAGE_ROWS = 1_000_000, 50
 _MOST_PICTURES, _PAGE_PICTURES = 50_000, 20
 
@@ -52,17 +53,18 @@ def table_material(
     prior: TableSelector | None,
     progress: Progress,
 ) -> TableMaterial:
-    """Open a table.
+    """Return the material of a table file or folder.
 
-    By default, text that is all numbers is numbers, columns of vectors are the
-    similarity, columns of numbers the quality; of a table without a group every 50 rows
-    are a page, all of them with a page of 0.  Pictures are described where there are no
-    other features, or where ``prior`` asks for it.  Empty cells count as the mean.
+    ``given`` are column roles, ``show`` the columns to show, ``page`` the rows of a
+    page (None for 50, 0 for all): without a group column, pages are groups.  ``prior``,
+    a model, sets the encoding.  By default, text of numbers is numbers, columns of
+    vectors are the similarity, of numbers the quality.  Pictures are described where
+    nothing else is a feature, or ``prior`` asks for it.  Empty cells count as the mean.
     """
     columns = Columns.of(**({"missing": "mean"} | dict(given)))
     if prior is not None:
         columns = prior.columns_.with_roles({"label": None, **given})
-    table, n_filled = _typed(as_table(path), columns.missing != "error")
+    table, n_filled = _read_typed(as_table(path), columns.missing != "error")
     pages = None
     if columns.group is None and page != 0:
         pages, page = unused_name("page", table), page or _PAGE_ROWS
@@ -76,9 +78,9 @@ def table_material(
     folder = path.parent if path.is_file() else path
     before = table.schema.names
     if prior is None:
-        table, columns = _with_features(table, columns, folder, progress)
+        table, columns = _find_features(table, columns, folder, progress)
     elif set(columns.features()) & set(_COMPUTED) - set(before):
-        table = _with_descriptions(table, columns, folder, progress)
+        table = _add_descriptions(table, columns, folder, progress)
     source = TableSource(
         table,
         columns,
@@ -98,7 +100,7 @@ def table_material(
 def _note_on_empty_cells(
     table: pa.Table, columns: Columns, n_filled: Mapping[str, int]
 ) -> list[str]:
-    """Return a remark on empty cells of features, in a list; [] if none are."""
+    """Return a list of one remark on empty cells and ``n_filled`` by column, or []."""
     empty = {}
     for name in columns.features():
         if name in table.schema.names:
@@ -120,11 +122,12 @@ def _note_on_empty_cells(
     ]
 
 
-def _typed(source: Table, fills: bool) -> tuple[pa.Table, dict[str, int]]:
-    """Return a table in memory, text that is numbers or vectors turned into them.
+def _read_typed(source: Table, fills: bool) -> tuple[pa.Table, dict[str, int]]:
+    """Return a table in memory, and the number of filled empty vectors by column.
 
-    Also returns how many empty vectors were filled by the mean, by column, if it
-    ``fills`` any.
+    If all columns are text, those of numbers or vectors get that type.  Empty cells of
+    vectors are filled by the mean vector if ``fills``.  MaterialError for no or more
+    than ``_MOST_ROWS`` rows.
     """
     batches, n_rows = [], 0
     for batch in source.batches():
@@ -144,18 +147,18 @@ def _typed(source: Table, fills: bool) -> tuple[pa.Table, dict[str, int]]:
         column = table.column(name)
         if is_untyped:
             full = null_where(pc.equal(pc.utf8_trim_whitespace(column), ""), column)
-            found = _numbers_in(full)
-            column = _vectors_in(full, name) if found is None else found
+            found = _as_numbers(full)
+            column = _as_vectors(full, name) if found is None else found
         if column is not None and is_vector(column.type) and fills:
             n_filled[name] = column.null_count
-            column = _without_nulls(column)
+            column = _fill_empty_vectors(column)
         if column is not None:
             table = table.set_column(place, name, column)
     return table, n_filled
 
 
-def _numbers_in(column: Any) -> Any:
-    """Return text as numbers, or None where it is not all numbers."""
+def _as_numbers(column: Any) -> Any:
+    """Return an Arrow column of text as numbers, None where it is not all numbers."""
     if column.null_count == len(column):
         return None
     for kind in (pa.int64(), pa.float64()):
@@ -166,21 +169,21 @@ def _numbers_in(column: Any) -> Any:
     return None
 
 
-def _vectors_in(column: Any, name: str) -> Any:
-    """Return text as vectors, or None where the first cell is not one."""
+def _as_vectors(column: Any, name: str) -> Any:
+    """Return text as an Arrow column of vectors; None if a cell is not a vector."""
     full = column.drop_null()
     if not holds_vectors(full):
         return None
     try:
-        vectors = _as_column(Cells(full.combine_chunks(), name).vectors())
+        vectors = _vector_column(Cells(full.combine_chunks(), name).vectors())
     except ValueError:
         return None
     places = pc.cumulative_sum(pc.cast(pc.is_valid(column), pa.int64()))
     return vectors.take(pc.if_else(pc.is_valid(column), pc.subtract(places, 1), None))
 
 
-def _without_nulls(column: Any) -> Any:
-    """Return a column of vectors, empty cells filled by the mean vector."""
+def _fill_empty_vectors(column: Any) -> Any:
+    """Return vectors with empty cells filled by the mean, if all have one length."""
     full = column.drop_null()
     lengths = pc.unique(pc.list_value_length(full))
     if not column.null_count or len(lengths) != 1:
@@ -190,48 +193,56 @@ def _without_nulls(column: Any) -> Any:
     is_full = column.is_valid().to_numpy()
     vectors[is_full] = values.reshape(len(full), -1)
     vectors[~is_full] = vectors[is_full].mean(axis=0)
-    return _as_column(vectors)
+    return _vector_column(vectors)
 
 
-def _as_column(vectors: AnyArray) -> Any:
+def _vector_column(vectors: AnyArray) -> Any:
     """Return vectors (N, d) as an Arrow column."""
     return pa.FixedSizeListArray.from_arrays(vectors.ravel(), vectors.shape[1])
 
 
-def _with_features(
+def _find_features(
     table: pa.Table, columns: Columns, folder: Path, progress: Progress
 ) -> tuple[pa.Table, Columns]:
-    """Return the table and its columns, quality and similarity found if not given."""
+    """Return a table and its roles, with columns for quality and similarity.
+
+    Where no role names them, they are columns of numbers and of vectors; where there
+    are none, columns are added that describe the pictures in ``folder``.
+    """
     taken = set(columns.excluded_from_features()) | {columns.relevance}
     if not columns.similarity:
         vectors = [f.name for f in table.schema if is_vector(f.type)]
         columns = columns.with_roles({"similarity": vectors})
-    has_quality = bool(columns.quality or columns.categorical or _numbers(table, taken))
+    has_quality = bool(
+        columns.quality or columns.categorical or _numeric_columns(table, taken)
+    )
     if not has_quality or not columns.similarity:
-        table = _with_descriptions(table, columns, folder, progress)
+        table = _add_descriptions(table, columns, folder, progress)
         added = [n for n in ("shapes", "palette") if n in table.schema.names]
         if not columns.similarity and added:
             columns = columns.with_roles({"similarity": added})
     if not has_quality and columns.similarity:
-        quality = _numbers(table, taken) or list(columns.similarity)
+        quality = _numeric_columns(table, taken) or list(columns.similarity)
         columns = columns.with_roles({"quality": quality})
     return table, columns
 
 
-def _with_descriptions(
+def _add_descriptions(
     table: pa.Table, columns: Columns, folder: Path, progress: Progress
 ) -> pa.Table:
-    """Return a table with columns that describe the pictures it names, if any."""
+    """Return a table with columns added that describe the pictures its rows name."""
     display = RowDisplay(table, columns, folder)
     paths = [display.picture(row) for row in range(table.num_rows)]
-    for name, values in _columns(_descriptions(paths, progress)).items():
+    for name, values in _description_columns(
+        _describe_pictures(paths, progress)
+    ).items():
         if name not in table.schema.names:
             table = table.append_column(name, pa.array(values))
     return table
 
 
-def _numbers(table: pa.Table, taken: set[str | None]) -> list[str]:
-    """Return the names of numeric columns that are not taken."""
+def _numeric_columns(table: pa.Table, taken: set[str | None]) -> list[str]:
+    """Return the names of the numeric columns that are not in ``taken``."""
     return [f.name for f in table.schema if is_number(f.type) and f.name not in taken]
 
 
@@ -241,24 +252,24 @@ def image_material(
     prior: TableSelector | None,
     progress: Progress,
 ) -> TableMaterial:
-    """Open a folder of pictures.
+    """Return the material of a folder of pictures, as a table with a row for each.
 
     Folders in it are groups; pictures that are in none come in pages of 20 by default,
     and so do those of a folder that has more than five pages.  With a page of 0, all
-    pictures of a folder are a group.
+    pictures of a folder are a group.  ``prior`` is a model whose encoding is used.
     """
     paths = _pictures_in(folder)
-    found = dict(zip(paths, _descriptions(paths, progress), strict=True))
+    found = dict(zip(paths, _describe_pictures(paths, progress), strict=True))
     kept = {path: one for path, one in found.items() if one is not None}
     if not kept:
         raise MaterialError(f"there is no picture in {folder} that can be read")
     names = [path.relative_to(folder) for path in kept]
     page = _PAGE_PICTURES if page is None else page
-    groups = _pages(names, page) if page else _folders(names, folder)
+    groups = _groups_by_page(names, page) if page else _groups_by_folder(names, folder)
     columns = {
         "group": groups,
         "file": [name.as_posix() for name in names],
-        **_columns(list(kept.values())),
+        **_description_columns(list(kept.values())),
     }
     roles = Columns.of(quality=list(PICTURE_NAMES), similarity=["shapes", "palette"])
     roles = roles if prior is None else replace(prior.columns_, label=None, cost=None)
@@ -275,7 +286,7 @@ def image_material(
 
 
 def _pictures_in(folder: Path) -> list[Path]:
-    """Return the pictures of a folder and below, in the natural order of names."""
+    """Return paths of pictures in and below a folder, "2" before "10", by name."""
     root, paths = folder.resolve(), files_below(folder, PICTURE_SUFFIXES)
     # Links may lead out of the folder.
     found = [path for path in paths if path.resolve().is_relative_to(root)]
@@ -287,11 +298,11 @@ def _pictures_in(folder: Path) -> list[Path]:
     return sorted(found, key=lambda path: natural_key(str(path.relative_to(folder))))
 
 
-def _descriptions(paths: Sequence[Path | None], progress: Progress) -> list[Any]:
-    """Return descriptions of pictures, None where unreadable or without a path."""
+def _describe_pictures(paths: Sequence[Path | None], progress: Progress) -> list[Any]:
+    """Return statistics, palette and shapes of each picture; None if unreadable."""
 
     def describe(path: Path | None) -> Any:
-        """Return the description of a picture, or None."""
+        """Return the three vectors of a picture; None without a readable one."""
         try:
             return None if path is None else describe_picture(read_picture(path))
         except MaterialError:
@@ -305,8 +316,8 @@ def _descriptions(paths: Sequence[Path | None], progress: Progress) -> list[Any]
     return found
 
 
-def _columns(descriptions: Sequence[Any]) -> dict[str, Any]:
-    """Return columns that describe pictures; zeros where there is none."""
+def _description_columns(descriptions: Sequence[Any]) -> dict[str, Any]:
+    """Return columns by name from ``describe_picture`` of each row; zeros for None."""
     known = [one for one in descriptions if one is not None]
     if not known:
         return {}
@@ -314,19 +325,22 @@ def _columns(descriptions: Sequence[Any]) -> dict[str, Any]:
     rows = zip(*(one or nothing for one in descriptions), strict=True)
     statistics, palettes, shapes = map(np.array, rows)
     columns: dict[str, Any] = dict(zip(PICTURE_NAMES, statistics.T, strict=True))
-    columns["shapes"] = _as_column(shapes.astype(np.float32))
-    columns["palette"] = _as_column(palettes.astype(np.float32))
+    columns["shapes"] = _vector_column(shapes.astype(np.float32))
+    columns["palette"] = _vector_column(palettes.astype(np.float32))
     return columns
 
 
-def _folders(names: Sequence[Path], folder: Path) -> list[str]:
-    """Return the folder of every picture, relative to ``folder`` or its own name."""
+def _groups_by_folder(names: Sequence[Path], folder: Path) -> list[str]:
+    """Return the folder of each picture as group: below ``folder``, or its own name."""
     own = folder.resolve().name
     return [own if str(n.parent) == "." else n.parent.as_posix() for n in names]
 
 
-def _pages(names: Sequence[Path], page: int) -> list[str]:
-    """Return the group of every picture: its folder, or a page."""
+def _groups_by_page(names: Sequence[Path], page: int) -> list[str]:
+    """Return the group of every picture: its folder, or a page of ``page`` pictures.
+
+    Pages are for pictures in no folder, or in one of more than five pages.
+    """
     counts = Counter(name.parent.as_posix() for name in names)
     seen: Counter[str] = Counter()
     groups = []

@@ -40,11 +40,11 @@ _N_KINDS = (16, 8, 32)
 class TableSource:
     """A table in memory, and how it came about.
 
-    ``columns`` are not resolved yet, and have no label; ``name`` is that of the file,
-    for commands.  Pictures that the table names are in ``folder``; no others are ever
-    read.  ``computed`` columns describe pictures; ``pages`` is a column of groups that
-    DATA did not have.  ``show`` are the columns to show: by default features, if some
-    were named, or all.
+    ``columns`` are roles as they were given, before defaults and checks, without a
+    label; ``name`` is that of the file, for commands.  Pictures that the table names
+    are in ``folder``; no others are ever read.  ``computed`` columns describe pictures;
+    ``pages`` is a column of groups that the file did not have.  ``show`` are the
+    columns to show: by default features, if some were named (``is_named``), or all.
     """
 
     table: pa.Table
@@ -75,7 +75,7 @@ class TableMaterial(Material):
         self.prior = None if prior is None else OmegaFamily.by_odds(prior.model_)
         found = survey_table(rows, replace(self.columns, label=None, relevance=None))
         self._encoding = learn_encoding(found) if prior is None else prior.encoding_
-        self.kernels = _kernels(self._encoding)
+        self.kernels = _candidate_kernels(self._encoding)
         self.feature_names = self._encoding.names
         self._groups = list(Groups(found, self._encoding, memory=0))
         self._ground_sets = [group.ground_set for group in self._groups]
@@ -96,7 +96,7 @@ class TableMaterial(Material):
         self.fingerprint = digest.hexdigest()
 
     def _shown_columns(self) -> list[str]:
-        """Return the columns to show: as asked, features if named, or all of them."""
+        """Return the names of the columns to show: ``show``, named features, or all."""
         source, names = self._source, self._table.schema.names
         for name in source.show or ():
             check_column_exists(name, names)
@@ -105,17 +105,18 @@ class TableMaterial(Material):
         return [name for name in dict.fromkeys(shown) if name in names]
 
     def _items(self, group: int) -> Sequence[Item]:
-        """Return the rows of a group, as the page shows them."""
+        """Return the rows of a group, as ``RowDisplay`` shows them."""
         return self._display.items(self._groups[group].rows)
 
     def _picture(self, group: int, item: int) -> AnyArray:
+        """Return the RGB picture that a row names; MaterialError if it has none."""
         path = self._display.picture(int(self._groups[group].rows[item]))
         if path is None:
             raise MaterialError("there is no picture of this row")
         return read_picture(path)
 
     def values(self, group: int, item: int) -> Sequence[str]:
-        """Return the value of every quality feature as the table has it."""
+        """Return the value of each quality feature of a row as text, not scaled."""
         row = self._table.slice(int(self._groups[group].rows[item]), 1).to_pylist()[0]
         if set(PICTURE_NAMES) <= set(self._source.computed):
             numbers = np.array([row[name] for name in PICTURE_NAMES])
@@ -123,10 +124,11 @@ class TableMaterial(Material):
         features = self._ground_sets[group].quality[item]
         texts: list[str] = []
         for column in self._encoding.quality:
-            texts += _texts_of(column, features[len(texts) :], row)
-        return texts
+            texts += _feature_texts(column, features[len(texts) :], row)
+        return texts + [value_text(score) for score in features[len(texts) :]]
 
     def _labels(self, per: str, group: int) -> Sequence[Any]:
+        """Return the value of the column ``per`` of every row of a group."""
         check_column_exists(per, self._table.schema.names)
         return list(
             self._table.column(per).take(pa.array(self._groups[group].rows)).to_pylist()
@@ -138,7 +140,7 @@ class TableMaterial(Material):
         return unused_name("picked", self._table)
 
     def places_table(self, chosen: Picks, with_features: bool = False) -> pa.Table:
-        """Return the rows of chosen items, without computed columns by default."""
+        """Return the rows of chosen items; computed columns only ``with_features``."""
         rows = [self._groups[group].rows[items] for group, items in chosen.items()]
         table = self._table.take(pa.array(np.concatenate(rows)))
         return table if with_features else table.drop_columns(self._source.computed)
@@ -146,7 +148,10 @@ class TableMaterial(Material):
     def model(
         self, family: OmegaFamily, picks: Picks, path: Sequence[PathPoint]
     ) -> TableSelector:
-        """Return a selector, as if it had learned the model at 1 from the picks."""
+        """Return a fitted selector with the model of omega 1, learned from the picks.
+
+        ``path`` are the scores of this model on held-out groups by omega.
+        """
         table, model = self.picks_table(picks), family.at(1.0)
         roles = self._roles() | {"omega": 1.0, "lam": model.lam}
         of_pictures = bool(self._source.computed)
@@ -171,7 +176,7 @@ class TableMaterial(Material):
         return selector
 
     def _roles(self) -> dict[str, Any]:
-        """Return columns by role (group, quality, ...), empty roles left out."""
+        """Return columns by role, as arguments of ``TableSelector``; no empty roles."""
         columns, given = self.columns, self._source.columns
         # Vectors of several columns and ages of dates by the names that make them.
         quality = given.quality if columns.vectors or columns.ages else columns.quality
@@ -187,7 +192,7 @@ class TableMaterial(Material):
         return {name: value for name, value in named.items() if value}
 
     def fit_command(self, picks: Picks) -> str:
-        """Return the command that learns from a file of picks."""
+        """Return the shell command that learns a selector from ``picks.parquet``."""
         options = []
         for role, names in self._roles().items():
             value = names if isinstance(names, str) else ",".join(names)
@@ -199,10 +204,15 @@ class TableMaterial(Material):
         return " \\\n    ".join(["variegate fit picks.parquet", *options])
 
 
-def _texts_of(
+def _feature_texts(
     column: FeatureColumn, features: AnyArray, row: Mapping[str, Any]
 ) -> list[str]:
-    """Return the features of a column as text: of its cell, or undoing the scale."""
+    """Return the features of a row made from one column, each as text.
+
+    ``features`` are encoded values of the row that start with those of ``column``;
+    ``row`` has its cells by column.  Text is the cell if the table has it, else the
+    encoded value without its scaling.
+    """
     cell = row.get(column.name, row.get(column.name.removeprefix(AGE), column))
     values = features[: column.size]
     if cell is None or cell != cell:
@@ -221,9 +231,9 @@ def _texts_of(
     return texts
 
 
-def _kernels(encoding: Encoding) -> Mapping[str, Kernel]:
-    """Return candidates: kinds first for vectors, and Gaussians first for numbers."""
-    kinds = {f"{n} kinds": _kinds(n, encoding) for n in _N_KINDS}
+def _candidate_kernels(encoding: Encoding) -> Mapping[str, Kernel]:
+    """Return kernels by name, the default first: kinds for vectors, or Gaussians."""
+    kinds = {f"{n} kinds": _kinds_kernel(n, encoding) for n in _N_KINDS}
     others = {
         "Gaussians": kernel_for("multiple", encoding),
         "linear": kernel_for("linear", encoding),
@@ -233,8 +243,8 @@ def _kernels(encoding: Encoding) -> Mapping[str, Kernel]:
     return kinds | others if has_vectors else others | kinds
 
 
-def _kinds(n: int, encoding: Encoding) -> Kernel:
-    """Return a kernel of ``n`` kinds for each block of the encoding."""
+def _kinds_kernel(n: int, encoding: Encoding) -> Kernel:
+    """Return a kernel with ``n`` learned kinds of items, for each block of features."""
     kernel = kernel_for("kinds", encoding)
     for part in kernel.kernels if isinstance(kernel, Mixture) else [kernel]:
         # Closer to their start than usual: the first groups are few.
@@ -243,7 +253,7 @@ def _kinds(n: int, encoding: Encoding) -> Kernel:
 
 
 def unused_name(name: str, table: pa.Table) -> str:
-    """Return a name that is not one of the columns."""
+    """Return ``name``, followed by underscores until no column has this name."""
     while name in table.schema.names:
         name += "_"
     return name

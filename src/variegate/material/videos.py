@@ -20,7 +20,7 @@ import numpy as np
 from variegate._progress import Progress
 from variegate._typing import AnyArray
 from variegate.kernels import Kinds, Linear, Mixture, MultipleKernel
-from variegate.material.base import Item, Material, MaterialError, Picks, is_any
+from variegate.material.base import Item, Material, MaterialError, Picks, has_suffix
 from variegate.material.pictures import statistic_texts
 from variegate.tuning.family import OmegaFamily
 from variegate.tuning.path import PathPoint
@@ -28,7 +28,7 @@ from variegate.video import KeyframePicker
 from variegate.video.candidates import ReadVideo, VideoView, read_candidates
 from variegate.video.picker import load_default
 from variegate.video.picks import frames_at
-from variegate.video.picture import decoded, shrunk
+from variegate.video.picture import decode_picture, shrink_picture
 from variegate.video.reading import VIDEO_SUFFIXES, time_label
 from variegate.video.storyboard import encode_jpeg
 
@@ -47,11 +47,13 @@ _LOOK = 0.5
 
 @dataclass(frozen=True, eq=False)
 class _Piece:
-    """Some candidates of a video that follow each other."""
+    """A group: some candidate frames of a video that follow each other."""
 
     name: str
+    #: The name of the file.
     video: str
     view: VideoView
+    #: Start and end, in seconds, of the part of the video that a candidate stands for.
     spans: Sequence[tuple[float, float]]
     frames: _Frames
 
@@ -80,7 +82,7 @@ class VideoMaterial(Material):
         self.prior = None if prior is None else prior.family_
         self._pieces: list[_Piece] = []
         for done, path in enumerate(paths, 1):
-            self._add(path, read_candidates(path, self._picker.every_), are_whole)
+            self._add_video(path, read_candidates(path, self._picker.every_), are_whole)
             progress("opening", done, len(paths))
         self.names = [piece.name for piece in self._pieces]
         self.sizes = [len(piece.view) for piece in self._pieces]
@@ -99,8 +101,8 @@ class VideoMaterial(Material):
             digest.update(ground_set.quality.tobytes())
         self.fingerprint = digest.hexdigest()
 
-    def _add(self, path: Path, video: ReadVideo, is_whole: bool) -> None:
-        """Add the pieces of a video, each of at most 40 frames unless whole."""
+    def _add_video(self, path: Path, video: ReadVideo, is_whole: bool) -> None:
+        """Append a video's groups of at most 40 candidates, or one if ``is_whole``."""
         frames = _Frames(path, [frame.time for frame in video.view.descriptions])
         n_parts = 1 if is_whole else -(-len(video.view) // _TOGETHER)
         bounds = np.linspace(0, len(video.view), n_parts + 1).round().astype(int)
@@ -113,6 +115,7 @@ class VideoMaterial(Material):
             self._pieces.append(piece)
 
     def _items(self, group: int) -> Sequence[Item]:
+        """Return the frames of a group, with their times as titles."""
         view = self._pieces[group].view
         items = []
         for number, (start, end) in enumerate(self._pieces[group].spans):
@@ -124,22 +127,24 @@ class VideoMaterial(Material):
         return items
 
     def _picture(self, group: int, item: int) -> AnyArray:
+        """Return the RGB picture of a frame; wait until it is read from the video."""
         piece = self._pieces[group]
         return piece.frames.picture(piece.view.descriptions[item].time)
 
     def values(self, group: int, item: int) -> Sequence[str]:
-        """Return the value of every quality feature as text."""
+        """Return the value of each quality feature of a frame as text."""
         return statistic_texts(self._pieces[group].view.descriptions[item].picture)
 
     _place_columns = (("group", "string"), ("file", "string"), ("time", "float64"))
 
     def _places(self, group: int) -> Sequence[tuple[str, str, float]]:
+        """Return group, file and time in seconds of every frame of a group."""
         piece = self._pieces[group]
         times = [round(frame.time, 3) for frame in piece.view.descriptions]
         return [(piece.name, piece.video, time) for time in times]
 
     def picks_text(self, name: str, picks: Picks) -> str | None:
-        """Return picked times as ``variegate fit-keyframes`` takes them."""
+        """Return picked times as CSV for "picks.csv", None for any other ``name``."""
         if name != "picks.csv":
             return None
         lines = io.StringIO()
@@ -153,7 +158,10 @@ class VideoMaterial(Material):
     def model(
         self, family: OmegaFamily, picks: Picks, path: Sequence[PathPoint]
     ) -> KeyframePicker:
-        """Return a picker; the best choices of candidates are the picks themselves."""
+        """Return a picker with the family, and counts of ``picks`` in its record.
+
+        The oracle's F there is 1, as picks are candidates.  ``path`` is not used.
+        """
         first, own = family.models[0], self._picker
         picker = KeyframePicker(
             lam=first.lam, omega=family.omegas, blocks=own.blocks, l2=first.l2
@@ -170,9 +178,9 @@ class VideoMaterial(Material):
         return picker
 
     def fit_command(self, picks: Picks) -> str:
-        """Return the command that learns from a file of picks.
+        """Return the shell command that learns a picker from ``picks.csv``.
 
-        It takes a part of a video that is not done for one without picks.
+        For that command, parts of a video that are not done yet have no picks.
         """
         return (
             f"variegate fit-keyframes {shlex.quote(str(self._folder))} picks.csv "
@@ -190,16 +198,20 @@ class _Frames:
         self._is_started = False
 
     def picture(self, time: float) -> AnyArray:
-        """Return the picture of the candidate at a time, as soon as it is read."""
+        """Return the picture of the candidate at a time in seconds, once it is read.
+
+        The first call starts a thread that reads all pictures.  MaterialError if this
+        one cannot be read, or not within ``_WAIT`` seconds.
+        """
         with self._lock:
             if not self._is_started:
                 self._is_started = True
-                Thread(target=self._read).start()
+                Thread(target=self._read_pictures).start()
         end = monotonic() + _WAIT
         # Interpreters wait for this thread at their end: it must not wait then.
         while monotonic() < end and main_thread().is_alive():
             try:
-                picture = decoded(self._pictures[time].result(_LOOK))
+                picture = decode_picture(self._pictures[time].result(_LOOK))
                 assert picture is not None
                 return picture
             except TimeoutError:
@@ -208,17 +220,18 @@ class _Frames:
                 break
         raise MaterialError(f"a frame of {self._path.name} cannot be read")
 
-    def _read(self) -> None:
-        """Read and keep all pictures; cancel any that fail."""
+    def _read_pictures(self) -> None:
+        """Set all pictures, as JPEG; cancel those that cannot be read."""
 
         def check(*_: object) -> None:
+            """Raise CancelledError, as progress callback, if the program ends."""
             # A reader that the end of the program cuts off takes it down.
             if not main_thread().is_alive():
                 raise CancelledError
 
         try:
             for time, frame in frames_at(self._path, self._pictures, check):
-                small = shrunk(frame.image, _LONGEST)
+                small = shrink_picture(frame.image, _LONGEST)
                 self._pictures[time].set_result(encode_jpeg(small, _JPEG_QUALITY))
         except CancelledError:
             pass
@@ -228,8 +241,10 @@ class _Frames:
 
 
 def _videos_in(folder: Path) -> list[Path]:
-    """Return the videos of a folder, sorted, or refuse it."""
-    found = [file for file in sorted(folder.iterdir()) if is_any(file, VIDEO_SUFFIXES)]
+    """Return the paths of the videos in a folder, sorted; MaterialError if none."""
+    found = [
+        file for file in sorted(folder.iterdir()) if has_suffix(file, VIDEO_SUFFIXES)
+    ]
     if not found:
         raise MaterialError(f"there are no videos in {folder}")
     return found

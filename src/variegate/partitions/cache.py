@@ -66,7 +66,7 @@ _Place = tuple[int, int, list[tuple[int, int]]]
 
 
 def _serialize_with_buffers(value: Any) -> list[memoryview]:
-    """Pickle an object: return the pickle without arrays, then the arrays' bytes."""
+    """Return the pickle of an object without its arrays, then each array's bytes."""
     buffers: list[pickle.PickleBuffer] = []
     recipe = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
     return [memoryview(recipe), *(buffer.raw() for buffer in buffers)]
@@ -90,7 +90,7 @@ class _Spill:
         return file
 
     def add(self, flat: list[memoryview]) -> _Place:
-        """Append the parts of a serialized object; return its place."""
+        """Append the buffers of a serialized object; return where they are."""
         start = _round_up(self.size, mmap.ALLOCATIONGRANULARITY)
         parts, at = [], 0
         for part in flat:
@@ -104,8 +104,8 @@ class _Spill:
         return start, at, parts
 
     def read(self, place: _Place) -> Any:
-        """Return the object at a place, with arrays that view the file."""
-        # Pages that are written to would be copied, which none are.
+        """Unpickle the object at a place; its arrays are views of the mapped file."""
+        # Writing to an array would change a private copy, not the file.
         number, (start, length, parts) = self._file.fileno(), place
         mapped = mmap.mmap(number, length, access=mmap.ACCESS_COPY, offset=start)
         recipe, *arrays = (memoryview(mapped)[a:b] for a, b in parts)
@@ -120,7 +120,8 @@ def _round_up(size: int, step: int) -> int:
 class _WorkEntries:
     """The entries of one work: in memory (``values``) or a file (``places``), by key.
 
-    ``in_memory`` are the bytes of ``values``; ``last_used`` is a request's number.
+    ``in_memory`` is the number of bytes of ``values``; ``last_used`` the number of the
+    last request, counted over all work.
     """
 
     def __init__(self, folder: str | None) -> None:
@@ -143,7 +144,10 @@ class Cache:
         self._is_watched = False
 
     def get(self, work: str, key: Any, make: Callable[[], V], limits: Limits) -> V:
-        """Return the entry of a key; if not kept, make it, and keep it if it fits."""
+        """Return the entry ``key`` of a work, or ``make()`` if none is kept.
+
+        One thread at a time makes an entry; it is kept if it fits the ``limits``.
+        """
         with self._lock:
             making = self._making.setdefault((work, key), threading.Lock())
         with making:
@@ -169,7 +173,7 @@ class Cache:
             self._work.clear()
 
     def bytes_kept(self) -> tuple[int, int]:
-        """Return the bytes of all entries in memory and in files."""
+        """Return how many bytes all entries take: in memory, and in files."""
         with self._lock:
             return self._bytes_kept()
 
@@ -190,7 +194,7 @@ class Cache:
             time.sleep(max(left, 0.01 * _IDLE))
 
     def _look_up(self, name: str, key: Any, limits: Limits) -> tuple[bool, Any]:
-        """Return whether an entry is kept, and its value, None if not."""
+        """Count a request; return whether an entry is kept, and its value or None."""
         with self._lock:
             self._requests += 1
             work = self._work.setdefault(name, _WorkEntries(limits.folder))
@@ -201,7 +205,10 @@ class Cache:
         return (False, None) if place is None else (True, work.spill.read(place))
 
     def _store_value(self, name: str, key: Any, value: Any, limits: Limits) -> None:
-        """Keep a value in memory or in the file, if the limits allow it."""
+        """Keep an entry of work ``name`` in memory or a file, if the limits allow it.
+
+        Other work is dropped first, if it was unused for ``_UNUSED_FOR`` requests.
+        """
         flat = _serialize_with_buffers(value)
         # Small objects take more room in memory than in a recipe.
         n_bytes = flat[0].nbytes + sum(part.nbytes for part in flat)

@@ -40,13 +40,16 @@ class Engine(Protocol):
         progress: StageProgress = ignore,
         ordered: bool = True,
     ) -> Iterator[R]:
-        """Yield ``function(item)`` for all items, as they finish unless ``ordered``."""
+        """Yield ``function(item)`` for all items, as they finish unless ``ordered``.
+
+        ``progress`` is called with the numbers of finished and of all items.
+        """
         ...
 
     def tree_sum(
         self, function: Callable[[T], R], items: Sequence[T], add: Callable[[R, R], R]
     ) -> R:
-        """Return the sum by ``add`` of the results for items, as ``tree_reduce``.
+        """Return the sum of ``function(item)`` by ``add``, in the order of the tree.
 
         There is at least one item, and ``add`` changes neither of its arguments.
         """
@@ -63,7 +66,7 @@ class Serial(Engine):
         progress: StageProgress = ignore,
         ordered: bool = True,
     ) -> Iterator[R]:
-        """Yield each result before the next is computed."""
+        """Yield ``function(item)`` in order, whatever ``ordered``, one at a time."""
         for n_done, item in enumerate(items):
             result = function(item)
             progress(n_done + 1, len(items))
@@ -87,7 +90,7 @@ class Threads(Serial):
         progress: StageProgress = ignore,
         ordered: bool = True,
     ) -> Iterator[R]:
-        """Yield the results in the order of the items.
+        """Yield ``function(item)`` in the order of the items, whatever ``ordered``.
 
         At most ``n_jobs`` are begun beyond the result that is asked for.
         """
@@ -103,7 +106,10 @@ class Threads(Serial):
 def map_in_threads(
     function: Callable[[T], R], items: Iterable[T], n_jobs: int, ahead: int
 ) -> Iterator[R]:
-    """Yield results in the order of the items, with ``ahead`` items begun early."""
+    """Yield ``function(item)`` in order, computed in ``n_jobs`` threads.
+
+    At most ``ahead`` items are begun beyond the result that is asked for.
+    """
     waiting: deque[Future[R]] = deque()
     with ThreadPoolExecutor(n_jobs) as pool:
         try:
@@ -118,7 +124,7 @@ def map_in_threads(
 
 
 def split_into_bundles(summands: Sequence[R]) -> list[Sequence[R]]:
-    """Divide summands into bundles of ``FAN_IN`` neighbours, one level of the tree."""
+    """Return lists of ``FAN_IN`` neighbouring summands, the last perhaps shorter."""
     return [summands[k : k + FAN_IN] for k in range(0, len(summands), FAN_IN)]
 
 
@@ -130,12 +136,12 @@ def sum_bundle(add: Callable[[R, R], R], summands: Sequence[R]) -> R:
 def tree_reduce(add: Callable[[R, R], R], summands: Iterable[R]) -> R:
     """Return the sum of summands in the order of the tree of the module docstring.
 
-    At most one bundle of each level is held in memory.
+    At most one bundle of each level is held in memory.  Without summands: ValueError.
     """
     levels: list[list[R]] = []
 
     def insert(height: int, value: R) -> None:
-        """Add a value to the bundle of a level, and a full bundle's sum above it."""
+        """Append to the bundle at a height; pass the sum of a full one up."""
         if height == len(levels):
             levels.append([])
         levels[height].append(value)
@@ -154,5 +160,5 @@ def tree_reduce(add: Callable[[R, R], R], summands: Iterable[R]) -> R:
 
 
 def is_local(engine: Engine | None) -> bool:
-    """Return whether an engine works in this process."""
+    """Return whether an engine works in this process, as None (the default) does."""
     return engine is None or isinstance(engine, Serial)

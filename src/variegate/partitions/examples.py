@@ -52,12 +52,12 @@ class ExampleSurvey:
     sizes: AnyArray
     #: Moments of the quality features of all items; None without examples.
     features: FeatureMoments | None
-    #: For each kind of ground sets (all should be of one), the number of features, the
-    #: names of blocks, and the path of the first partition.
+    #: For each kind of ground sets (all should be of one), the number of quality
+    #: features, the names of similarity blocks, and the path of the first partition.
     kinds: tuple[tuple[int, tuple[str, ...], str], ...]
 
     def __add__(self, other: ExampleSurvey) -> ExampleSurvey:
-        """Return the survey of both."""
+        """Return the survey of the partitions of both, this one's first."""
         n_examples = np.concatenate([self.n_examples, other.n_examples])
         sizes = np.concatenate([self.sizes, other.sizes])
         here = {kind[:2] for kind in self.kinds}
@@ -72,7 +72,7 @@ class ExampleSurvey:
         return ExampleSurvey(n_examples, sizes, features, kinds)
 
     def check(self) -> None:
-        """Raise an error if there are no examples, or features differ."""
+        """Raise ValueError without examples, PartitionError where features differ."""
         if not self.kinds:
             raise ValueError("there are no examples in any of the partitions")
         first, *others = self.kinds
@@ -85,7 +85,7 @@ class ExampleSurvey:
             )
 
     def coordinates(self, fit_intercept: bool) -> FeatureCoordinates:
-        """Return the coordinates of solvers for these features."""
+        """Return how solvers scale, and with an intercept center, quality features."""
         assert self.features is not None, "there are examples: see check"
         return self.features.coordinates(fit_intercept)
 
@@ -111,7 +111,7 @@ class ExampleSurvey:
 
 
 def survey_partition(reader: Reader, partition: Partition) -> ExampleSurvey:
-    """Return the survey of one partition."""
+    """Read a partition; return its sizes and moments, or refuse unlike ground sets."""
     examples = reader.read(partition)
     ground_sets = [example.ground_set for example in examples]
     counts = np.array([len(ground_sets)], dtype=np.int64)
@@ -183,6 +183,7 @@ class PartitionedExamples:
         self.n_jobs = n_jobs
 
     def __len__(self) -> int:
+        """Return the number of examples."""
         return len(self.survey.sizes)
 
     def __repr__(self) -> str:
@@ -191,9 +192,9 @@ class PartitionedExamples:
     def with_store(
         self, path: str | Path, settings: Mapping[str, Any]
     ) -> PartitionedExamples:
-        """Return the same examples with a run store in a file.
+        """Return the same examples with a run store in a file, opened or created.
 
-        ``settings`` are plain values that tell the run from others on the same data.
+        ``settings`` are values for JSON that tell the run from others on the same data.
         """
         data = {
             "variegate": __version__,
@@ -206,7 +207,7 @@ class PartitionedExamples:
 
     @cached_property
     def reader(self) -> Reader:
-        """The reader that is sent to workers."""
+        """The reader of the source's partitions, which is sent to workers."""
         return reader_of(self.source)
 
     @cached_property
@@ -227,11 +228,11 @@ class PartitionedExamples:
         return survey
 
     def fit_kernel(self, kernel: Kernel) -> Kernel:
-        """Fit a kernel as it would be to all ground sets in one list, and return it."""
+        """Fit a kernel in place to all ground sets, or set its stored state."""
 
         def make_state() -> bytes:
-            """Fit the kernel; return its state as JSON."""
-            known = self._read_what_kernel_needs(kernel.looks_at(self.survey.sizes))
+            """Fit the kernel; return its state as the bytes of a JSON text."""
+            known = self._load_for_kernel(kernel.looks_at(self.survey.sizes))
             return json.dumps(
                 kernel.fit(known).get_state(), default=as_plain_value
             ).encode()
@@ -240,8 +241,12 @@ class PartitionedExamples:
         kernel.set_state(json.loads(self.store.remember(key, make_state)))
         return kernel
 
-    def _read_what_kernel_needs(self, looks: Looks) -> Sequence[GroundSet]:
-        """Read the ground sets and rows that a kernel looks at, by position."""
+    def _load_for_kernel(self, looks: Looks) -> Sequence[GroundSet]:
+        """Return a sequence of all ground sets, with only the rows in ``looks`` loaded.
+
+        ``looks`` maps the position of a ground set among all to the numbers of the
+        rows that a kernel reads, or to None for the whole ground set.
+        """
         bounds = np.append(0, np.cumsum(self.survey.n_examples)).tolist()
         places = np.array(sorted(looks), dtype=np.int64)
         items: list[tuple[Partition, Looks]] = []
@@ -257,7 +262,7 @@ class PartitionedExamples:
         return PartlyLoaded(self.survey.sizes, known)
 
     def first_examples(self) -> Iterator[Example]:
-        """Yield the first 50 examples of each partition, read when they are needed."""
+        """Yield up to 50 examples of each partition, each read when first needed."""
         for partition in self.source.partitions:
             for examples in self.engine.map(
                 partial(_first_examples, self.reader), [partition]
@@ -275,7 +280,11 @@ def _first_examples(
 def _read_rows_for_kernel(
     reader: Reader, item: tuple[Partition, Looks]
 ) -> list[GroundSet | SomeRows]:
-    """Read the ground sets, or rows of them, that a kernel needs of one partition."""
+    """Return the ground sets, or rows of them, that a kernel needs of one partition.
+
+    ``item`` is the partition and its looks: row numbers, or None for all rows, by the
+    position of a ground set in the partition.  The list has their order.
+    """
     partition, looks = item
     examples = reader.read(partition)
     # A copy: views would hold all of the partition in the memory of a worker until they

@@ -1,4 +1,7 @@
-"""Partitions (parts of the data), readers, and partitions of (ground set, subset)."""
+"""Partitions (parts of the data), their readers, and partitions of pairs.
+
+A pair is a ground set and its wanted subset; an example is a checked pair with costs.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +73,7 @@ class Partition:
         return cls(str(path), found.st_size, found.st_mtime_ns)
 
     def check_unchanged(self) -> None:
-        """Refuse a file that is gone, or has changed since it was listed.
+        """Raise an error if the file is gone, or has changed since it was listed.
 
         Raises
         ------
@@ -139,7 +142,7 @@ class Source(Reader, Protocol):
 
 
 def reader_of(source: Source) -> Reader:
-    """Return the reader of a source to send to workers: the source if it has none."""
+    """Return ``source.reader()`` to send to workers, or the source if it has none."""
     make: Any = getattr(source, "reader", None)
     reader: Reader = source if make is None else make()
     return reader
@@ -159,15 +162,16 @@ Loader = Callable[[], Iterable[tuple[GroundSet, Any]]]
 
 @dataclass(frozen=True)
 class PairPartition:
-    """A partition of pairs: its number, its loader, and its first pair's position."""
+    """A partition of pairs that a function loads."""
 
     number: int
     load: Loader = field(compare=False)
+    #: The position of its first pair among those of all partitions.
     first: int = 0
 
     @property
     def path(self) -> str:
-        """The name in messages."""
+        """The name in messages, such as "partition 3"."""
         return f"partition {self.number}"
 
     def check_unchanged(self) -> None:
@@ -182,7 +186,7 @@ class PairReader:
         return PairReader()
 
     def read(self, partition: PairPartition) -> list[Example]:
-        """Return the pairs of a partition as examples."""
+        """Load a partition as checked examples with costs of 1; refuse other data."""
         try:
             return list(check_pairs(partition.load(), 1.0, partition.first))
         except (OSError, ValueError, EOFError, pickle.UnpicklingError) as error:
@@ -243,6 +247,7 @@ class PairPartitions(PairReader):
         self.key = _hash_loaders(loaders) if key is None else key
 
     def __len__(self) -> int:
+        """Return the number of partitions."""
         return len(self.partitions)
 
 
@@ -258,9 +263,11 @@ def _hash_loaders(loaders: Sequence[Loader]) -> str:
 
 
 def hold_pairs(pairs: Iterable[Any], omega: float) -> list[Example] | PairPartitions:
-    """Read pairs once; return their examples, in files if above ``MEMORY`` bytes.
+    """Read (ground set, subset) pairs once, as from a generator; return their examples.
 
-    Missing an item costs ``omega`` in examples in memory, and 1 in files.
+    They are a list, or, above ``MEMORY`` bytes of features, partitions in temporary
+    files.  Missing an item costs ``omega`` in the list, and 1 in files.  Anything but
+    pairs, or none of them, is a ValueError.
     """
     if isinstance(pairs, GroundSet | str | bytes) or not isinstance(pairs, Iterable):
         raise ValueError(
@@ -300,7 +307,7 @@ class SpilledPairs(PairPartitions):
 
 
 def _split_examples(examples: Iterable[Example]) -> Iterator[list[Example]]:
-    """Yield lists of consecutive examples, each of about ``_FILE_BYTES``."""
+    """Yield lists of consecutive examples, each of about ``_FILE_BYTES`` bytes."""
     part: list[Example] = []
     n_bytes = 0
     for example in examples:
@@ -314,12 +321,12 @@ def _split_examples(examples: Iterable[Example]) -> Iterator[list[Example]]:
 
 
 def _n_bytes(ground_set: GroundSet) -> int:
-    """Return the bytes of the features, 8 an entry, of sparse matrices a stored one."""
+    """Return the bytes of a ground set's features, 8 for each stored number."""
     matrices = (ground_set.quality, *ground_set.blocks.values())
     return sum(8 * matrix.size for matrix in matrices)
 
 
 def _load_pairs(path: Path) -> list[tuple[GroundSet, Any]]:
-    """Read the pairs of a temporary file."""
+    """Unpickle the (ground set, subset) pairs of a temporary file."""
     pairs: list[tuple[GroundSet, Any]] = pickle.loads(path.read_bytes())
     return pairs

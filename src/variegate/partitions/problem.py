@@ -62,10 +62,10 @@ class Sums:
 
 @dataclass(frozen=True, eq=False)
 class Preparation:
-    """Makes the problem of a partition; sent to workers with every task.
+    """Makes the problem of a partition, for any loss and omega; sent with every task.
 
-    For any loss and omega.  ``key`` is its work in the cache, and ``options`` are those
-    of :class:`TrainingProblem`.
+    ``key`` names the problem among those in the worker's cache; ``kernel`` is fitted;
+    ``options`` are those of :class:`TrainingProblem`.
     """
 
     key: str
@@ -75,13 +75,19 @@ class Preparation:
     limits: Limits
 
     def problem(self, partition: Partition) -> TrainingProblem | None:
-        """Return a partition's problem, from the cache if there; None if empty."""
+        """Return a partition's problem, from this process's cache or made; or None.
+
+        None if the partition has no examples.  A file that has changed is refused.
+        """
         partition.check_unchanged()
         make = partial(self._make_problem, partition)
         return CACHE.get(self.key, partition, make, self.limits)
 
     def _make_problem(self, partition: Partition) -> TrainingProblem | None:
-        """Read a partition and prepare its problem; None without examples."""
+        """Read a partition and prepare its problem; None without examples.
+
+        Its loss is a placeholder, which :func:`evaluate_partition` replaces.
+        """
         examples = self.reader.read(partition)
         if not examples:
             return None
@@ -96,7 +102,10 @@ def evaluate_partition(
     flat: FloatArray,
     partition: Partition,
 ) -> Sums:
-    """Return the sum of a partition's losses, its gradient, and their number."""
+    """Return the sum of a partition's losses, its gradient, and their number.
+
+    ``flat`` are all parameters; ``omega`` is the cost of missing an item.
+    """
     with limit_blas_to_one_thread():
         problem = preparation.problem(partition)
         if problem is None:
@@ -139,25 +148,26 @@ class PartitionedProblem(LearningProblem):
         self._preparation = Preparation(
             key, examples.reader, kernel, options, examples.limits
         )
-        self._numbers: list[int] | None = None  # all partitions
+        #: Sorted numbers of the partitions to sum over; None for all.
+        self._numbers: list[int] | None = None
         # With parameters and partitions, they determine a sum.
         self._settings: list[Any] = [key, loss, omega]
 
     def value_and_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
-        """Return the objective ``F`` and its gradient at ``flat``."""
+        """Return the mean loss plus penalties, and its gradient, at ``flat``."""
         flat = flat.copy()
         sums = self._sum_losses(flat)
         return self.add_penalty(flat, sums.value, sums.gradient)
 
     def batch(self, numbers: Sequence[int]) -> PartitionedProblem:
-        """Return the problem of the partitions with these numbers."""
+        """Return a copy of this problem over the partitions with these numbers only."""
         some = copy(self)
         some._numbers = sorted(int(number) for number in numbers)
         some.n_sets = int(self.counts[some._numbers].sum())
         return some
 
     def _sum_losses(self, flat: FloatArray) -> Sums:
-        """Return the sums over the partitions, from the store if finished before."""
+        """Return the ``Sums`` over partitions at ``flat``, from the store if known."""
         partitions, numbers = self.examples.source.partitions, self._numbers
         some = partitions if numbers is None else [partitions[k] for k in numbers]
         work = partial(
@@ -169,7 +179,7 @@ class PartitionedProblem(LearningProblem):
             return self.examples.engine.tree_sum(work, some, Sums.plus)
 
         def compute_bytes() -> bytes:
-            """Return the sums, or the error of an infeasible ground set, as bytes."""
+            """Return the sums as bytes of arrays, or an InfeasibleError as JSON."""
             try:
                 return arrays_to_bytes(**vars(compute()))
             except InfeasibleError as error:

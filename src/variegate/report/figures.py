@@ -34,9 +34,10 @@ _noted: set[str] = set()
 def new_figure(
     width: float = 5.6, height: float | Sequence[float] = 3.8, panels: int = 1
 ) -> tuple[Figure, list[Axes]]:
-    """Return a figure of a size in inches and its axes, beside each other.
+    """Return a figure and a list of its axes, one for each of ``panels``.
 
-    With a sequence of heights, one for each panel, the axes are below each other.
+    Sizes are in inches.  Panels are beside each other in a figure of one height; with a
+    sequence of heights, one for each panel, they are below each other.
     """
     with explain_missing("figures need matplotlib", "plot"):
         new = _figure_class()
@@ -52,7 +53,7 @@ def new_figure(
 
 
 def to_png(figure: Figure) -> bytes:
-    """Return the figure as the bytes of a PNG file."""
+    """Return the figure as the bytes of a PNG file, with 160 pixels an inch."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=160)
     return buffer.getvalue()
@@ -97,7 +98,7 @@ def as_svg(figure: Figure, name: str, about: str) -> str:
 
 @lru_cache(maxsize=1)
 def _figure_class() -> type[Figure]:
-    """Return a class of figures whose texts may be in any script."""
+    """Return the class of figures with texts in any script, made when first needed."""
     from matplotlib.figure import Figure
 
     class AnyScriptFigure(Figure):
@@ -123,7 +124,7 @@ def _figure_class() -> type[Figure]:
 
 
 def _set_fonts(figure: Figure) -> frozenset[str]:
-    """Set the fonts of all texts; return the characters that no font has."""
+    """Set the fonts of all texts in place; return the characters that no font has."""
     from matplotlib.text import Text
 
     texts = [text for text in figure.findobj(Text) if isinstance(text, Text)]
@@ -138,7 +139,7 @@ def _set_fonts(figure: Figure) -> frozenset[str]:
 
 
 def _warn_once_of_missing(lacking: frozenset[str]) -> None:
-    """Log the characters that no font has, each once in this process."""
+    """Log the characters in ``lacking``, each once in this process."""
     new = sorted(lacking - _noted)
     if new:
         _noted.update(new)
@@ -154,10 +155,10 @@ def _warn_once_of_missing(lacking: frozenset[str]) -> None:
 def find_font_families(
     wanted: frozenset[str],
 ) -> tuple[tuple[str, ...], frozenset[str]]:
-    """Return font families that have characters, and the characters that none has.
+    """Return font families for ``wanted`` characters, and the set that none has.
 
-    The first is matplotlib's own; each further one has the most of the characters that
-    are missing so far.
+    The first family is matplotlib's default; each further one has the most of the
+    characters that are missing so far.
     """
     from matplotlib import font_manager
 
@@ -197,7 +198,7 @@ def _font_characters(path: str) -> frozenset[str]:
 
 @contextmanager
 def _without_glyph_warnings() -> Iterator[None]:
-    """Suppress matplotlib's warnings about missing characters and scripts."""
+    """Suppress matplotlib's warnings about missing characters, in a with block."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         warnings.filterwarnings("ignore", message="Matplotlib currently does not sup")

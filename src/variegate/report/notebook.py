@@ -25,7 +25,7 @@ def hidden_rows_note(shown: int, total: int, noun: str) -> str:
 
 
 def html_card(title: str, facts: Mapping[str, str], *parts: str) -> str:
-    """Return HTML of a title, facts by name, and ``parts``, HTML below them."""
+    """Return HTML of a title, a table of facts by name, and HTML ``parts`` as given."""
     rows = "".join(
         f'<tr><th style="text-align:left">{_html_cell(name)}</th>'
         f'<td style="text-align:left">{_html_cell(value)}</td></tr>'
@@ -56,6 +56,6 @@ def preformatted(text: str) -> str:
 
 
 def _html_cell(text: str) -> str:
-    """Return text in one line, shortened and escaped."""
+    """Return text in one line, cut to 300 characters and escaped for HTML."""
     text = one_line(text)
     return escape(text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…")

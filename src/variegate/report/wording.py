@@ -10,12 +10,12 @@ _LEAST = 4
 
 
 def count(number: int, noun: str) -> str:
-    """Return "1 row" or "2,000 rows" for a number and a noun."""
+    """Return "1 row" or "2,000 rows" for a number and a noun in the singular."""
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def percent(probability: float) -> str:
-    """Return a probability as text in percent, to two digits."""
+    """Return a probability (0 to 1) as text in percent: "25 %", "2.5 %"."""
     share = 100.0 * probability
     if 0.0 < share < 0.1:
         return "under 0.1 %"
@@ -23,14 +23,15 @@ def percent(probability: float) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return text without line breaks and characters that no page can show."""
+    """Return text in one line, each run of white space and control marks a space."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def find_numbered_runs(names: Sequence[str]) -> list[tuple[int, int]]:
     """Divide names into runs that are numbered in sequence; return (start, end) pairs.
 
-    Four or more, such as e1, e2, e3 and e4, are a run; any other name is one by itself.
+    Four or more, such as e1, e2, e3 and e4, are a run ``names[start:end]``; any other
+    name is one by itself.
     """
     found: list[tuple[int, int]] = []
     for _, run in groupby(enumerate(names), _run_key):
@@ -43,7 +44,10 @@ def find_numbered_runs(names: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _run_key(placed: tuple[int, str]) -> tuple[str, int]:
-    """Return a key of (position, name), equal for names numbered in sequence."""
+    """Return a key of (position, name) that neighbours numbered in sequence share.
+
+    It is the name without its number, and the number less the position.
+    """
     place, name = placed
     stem = name.rstrip("0123456789")
     digits = name[len(stem) :]
@@ -62,10 +66,7 @@ def abbreviate_runs(names: Sequence[str]) -> list[str]:
 
 
 def shorten_middle(text: str, longest: int) -> str:
-    """Return text in one line of at most ``longest`` characters, its middle left out.
-
-    Names of features often differ at the end.
-    """
+    """Return text in one line of at most ``longest`` characters, its middle cut."""
     text = one_line(text)
     if len(text) <= longest:
         return text

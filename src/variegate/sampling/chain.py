@@ -89,7 +89,11 @@ def sample_chain(
 
 
 class _Chain:
-    """A chain over a kernel's subsets from ``start``: its subset and next seed."""
+    """A chain over subsets of an ensemble: its current subset and its next seed.
+
+    ``start`` are the item numbers of the first subset; with ``fixed_size`` its size
+    stays.  ``accepted`` and ``steps`` count since the last call of :meth:`sample`.
+    """
 
     def __init__(
         self, ensemble: Ensemble, start: Any, fixed_size: bool, rng: np.random.Generator
@@ -98,7 +102,7 @@ class _Chain:
 
         self.kernel = kernel = ensemble.representation
         self.fixed_size = fixed_size
-        self._run = chain.run_chain
+        self._run_chain = chain.run_chain
         if isinstance(kernel, Graded):
             F, floor = kernel.rows, kernel.floor
         else:
@@ -125,14 +129,20 @@ class _Chain:
         self._recompute_inverse()
 
     def _recompute_inverse(self) -> None:
-        """Compute the inverse of ``S_y`` anew, to remove rounding."""
+        """Compute the inverse of ``S_y``, ``y`` the current subset, to remove rounding.
+
+        ``S`` is the similarity; graded kernels keep no inverse.
+        """
         if isinstance(self.kernel, Graded):
-            return  # which keeps no inverse
+            return
         S_y = self.kernel.submatrix(self.state.members[: self.size])
         self.state.inverse[: self.size, : self.size] = np.linalg.inv(S_y)
 
     def sample(self, n: int, thin: int) -> BoolArray:
-        """Return ``n`` states, every ``thin``-th of the next ones, and reset counts."""
+        """Return ``n`` subsets (n, N), boolean, ``thin`` steps from one to the next.
+
+        Counts of steps and accepted moves begin anew.
+        """
         self.accepted = self.steps = 0
         samples = np.zeros((n, len(self.kernel)), dtype=bool)
         for row in samples:
@@ -141,10 +151,10 @@ class _Chain:
         return samples
 
     def advance(self, n_steps: int) -> None:
-        """Take ``n_steps`` steps, computing the inverse anew now and then."""
+        """Take and count ``n_steps`` steps; compute the inverse anew every 2000."""
         while n_steps > 0:
             now = min(n_steps, _STEPS_BEFORE_RENEWAL)
-            self.size, seed, accepted = self._run(
+            self.size, seed, accepted = self._run_chain(
                 self._entries, self.state, self.size, self.fixed_size, now, self.seed
             )
             # Compiled code hands back a plain integer, of which the type is lost.
@@ -156,9 +166,10 @@ class _Chain:
 
 
 def effective_sample_size(values: Any) -> float:
-    """Return ``n / (1 + 2 Σ ρ_t)`` of a series (n,) with autocorrelations ``ρ_t``.
+    """Return ``n / (1 + 2 Σ ρ_t)``, at most ``n``, of a series (n,).
 
-    They are summed while the sums of neighbouring pairs are positive (Geyer, 1992).
+    The autocorrelations ``ρ_t`` are summed in pairs ``ρ_1 + ρ_2``, ``ρ_3 + ρ_4``, ...
+    up to the first that is not positive (Geyer, 1992).
     """
     x = np.asarray(values, dtype=np.float64)
     n = len(x)

@@ -1,9 +1,14 @@
 """Sample elementary determinantal processes with NumPy, many samples at a time.
 
 By the proposals and random numbers of :mod:`variegate.linalg.compiled.elementary`, so
-that both draw the same items.  Samples that keep the same eigenvectors and have picked
-the same items share one *state*: the basis of the picked items and the squared residual
-of every item.  Small ground sets have few states, whatever the number of samples.
+that both draw the same items: an item is proposed with probability proportional to its
+squared length in the kept vectors, and accepted with the share of that which is left
+outside the span of the items picked before, its squared residual.
+
+Samples that keep the same eigenvectors and have picked the same items share one
+*state*: the basis of the picked items and the squared residual of every item.  Small
+ground sets have few states, whatever the number of samples.  A *window* are proposals
+of one sample that are evaluated together.
 """
 
 from __future__ import annotations
@@ -24,10 +29,11 @@ _TAKEN = -1.0
 def sample_elementary(
     vectors: FloatArray, kept: BoolArray, seeds: IntArray
 ) -> BoolArray:
-    """Draw one subset from the span of the vectors that each sample keeps.
+    """Draw a subset for each of n samples, from the span of the vectors that it keeps.
 
-    ``vectors`` (M, N) are orthonormal, in rows; ``kept`` (n, M) says which span each
-    sample, and ``seeds`` (n,) are of uint64.  Returns a boolean array (n, N).
+    ``vectors`` (M, N) are orthonormal, in rows; ``kept`` (n, M) is True for those of
+    each sample, whose number is the size of its subset; ``seeds`` (n,) are of uint64.
+    Returns a boolean array (n, N).
     """
     first, state, _ = distinct_rows(kept)
     states, state = _States(vectors, kept[first]), state.copy()
@@ -57,7 +63,8 @@ def sample_elementary(
 class _States:
     """P elementary processes, and S states: a process given the items picked so far.
 
-    Rows of ``kept`` (P, M) mark the ``vectors`` (M, N) that span each process.
+    Rows of ``kept`` (P, M) are True for the ``vectors`` (M, N) that span each process.
+    At first there is one state for each process, without items.
     """
 
     def __init__(self, vectors: FloatArray, kept: BoolArray) -> None:
@@ -74,7 +81,7 @@ class _States:
         # (P, N + 1): the sums of these up to each item, the last infinite.
         self.cumulative = np.full(self.squared.shape, np.inf)
         self.squared[:, :-1].cumsum(axis=1, out=self.cumulative[:, :-1])
-        # (S,), one state for each process at first.
+        # (S,): the process of each state.
         self.process = np.arange(n_processes)
         # (S, count, K): an orthonormal basis of the picked items' rows.
         self.basis = np.zeros((n_processes, 0, self.rows.shape[2]))
@@ -85,11 +92,13 @@ class _States:
     def propose_items(
         self, state: IntArray, uniform: FloatArray
     ) -> tuple[IntArray, IntArray]:
-        """Return the first accepted item of each sample, and its place in the window.
+        """Return the first accepted item of each sample, and its index in ``uniform``.
 
-        A proposal takes one random number, and one more to decide on it unless the item
-        was picked before.  ``state`` is (n,), ``uniform`` (n, window + 1); a place from
-        ``window`` on is where the next window begins, nothing being accepted.
+        ``state`` (n,) is the state of each sample, ``uniform`` (n, window + 1) its next
+        random numbers.  A proposal takes one number, and one more to decide on it
+        unless the item was picked before.  The second result (n,) is the index of the
+        number that proposed the item; if it is ``window`` or more, no item was
+        accepted, the first result has no meaning, and the next proposal begins there.
         """
         process = self.process[state]
         cumulative = self.cumulative.take(process, axis=0)
@@ -108,7 +117,11 @@ class _States:
         return item[samples, np.minimum(at, window - 1)], at
 
     def pick_items(self, state: IntArray, item: IntArray) -> IntArray:
-        """Replace the states by those after each pick; return each sample's state."""
+        """Replace all states by those after the picks; return each sample's new state.
+
+        ``state`` and ``item`` (n,) are the states, by index, and the picked items of
+        the samples that go on; states of others are lost.
+        """
         n_items = self.rows.shape[1]
         found, number = np.unique(state * n_items + item, return_inverse=True)
         before, picked = np.divmod(found, n_items)

@@ -20,7 +20,7 @@ _BLOCK = 64
 def sample_sequential(
     K: FloatArray, n_samples: int, generator: np.random.Generator
 ) -> BoolArray:
-    """Draw subsets (n_samples, N) from the process with marginal kernel ``K``."""
+    """Draw boolean subsets (n_samples, N) of the process with marginal kernel ``K``."""
     uniform = generator.random((n_samples, len(K)))
     chosen = np.empty((n_samples, len(K)), dtype=bool)
     for row in range(n_samples):
@@ -29,7 +29,10 @@ def sample_sequential(
 
 
 def _decide_items(A: FloatArray, uniform: FloatArray, chosen: BoolArray) -> None:
-    """Fill ``chosen`` (N,) from ``uniform`` (N,); eliminates ``A``, at first ``K``."""
+    """Fill ``chosen`` (N,) with one sample, by one random number an item, ``uniform``.
+
+    ``A`` (N, N) is ``K`` at first, and overwritten.
+    """
     for begin in range(0, len(A), _BLOCK):
         end = min(begin + _BLOCK, len(A))
         block = A[begin:end, begin:end]
@@ -47,7 +50,12 @@ def _decide_items(A: FloatArray, uniform: FloatArray, chosen: BoolArray) -> None
 
 
 def _decide_block(A: FloatArray, uniform: FloatArray, chosen: BoolArray) -> None:
-    """Decide a block of items, and leave ``L`` and pivots of ``L D Lᵀ`` in ``A``."""
+    """Fill ``chosen`` (n,) for a block of items, and factor ``A`` (n, n) in place.
+
+    An item is chosen if its random number is below its pivot, which is then less one
+    if it is not chosen.  ``A`` holds the pivots on its diagonal, below it the unit
+    lower factor ``T`` of ``T diag(pivots) Tᵀ``.
+    """
     for i in range(len(A)):
         chosen[i] = uniform[i] < A[i, i]
         if not chosen[i]:

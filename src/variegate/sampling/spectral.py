@@ -27,10 +27,11 @@ def sample_spectral(
     generator: np.random.Generator,
     n_together: int = 1,
 ) -> BoolArray:
-    """Draw subsets (n_samples, N) from the mixture of elementary processes.
+    """Draw boolean subsets (n_samples, N) from the mixture of elementary processes.
 
-    ``keep_probability`` (M,) are the eigenvalues of the marginal kernel ``K``.  Of many
-    similar processes, ``n_together`` are sampled in the same call.
+    ``keep_probability`` (M,) are the eigenvalues of the marginal kernel ``K``, and
+    ``eigenvectors`` its M eigenvectors.  ``n_together`` is the number of such processes
+    that the caller samples, one after the other: with many, compiling loops pays.
     """
     kept = generator.random((n_samples, len(keep_probability))) < keep_probability
     work = n_samples * eigenvectors.shape[1] * float(keep_probability.sum())
@@ -46,10 +47,10 @@ def sample_spectral_k(
     generator: np.random.Generator,
     n_together: int = 1,
 ) -> BoolArray:
-    """Draw subsets (n_samples, N) of exactly ``k`` items: a k-DPP.
+    """Draw boolean subsets (n_samples, N) of exactly ``k`` items: a k-DPP.
 
-    ``log_eigenvalues`` (M,) are those of ``L`` up to a common constant, at least ``k``
-    of them finite; ``n_together`` is that of :func:`sample_spectral`.
+    ``log_eigenvalues`` (M,) are those of ``L`` up to a common constant; the caller sees
+    to it that ``k`` are finite.  Others are as of :func:`sample_spectral`.
     """
     table = _log_polynomials(log_eigenvalues, k)
     seeds = _draw_seeds(generator, n_samples)
@@ -66,16 +67,20 @@ def sample_spectral_k(
 
 
 def _use_compiled(work: float, n_together: int) -> bool:
-    """Tell whether compiled loops draw: ``work`` is samples times items times size."""
+    """Tell whether compiled loops are to draw the samples.
+
+    ``work`` is the number of samples times items times the expected size of a sample.
+    """
     return work >= COMPILED_SAMPLES or work * n_together >= COMPILED_SAMPLES_TOGETHER
 
 
 def _log_polynomials(log_values: FloatArray, k: int) -> FloatArray:
-    """Return ``log e_j`` of the first ``m`` values, of shape (M + 1, k + 1).
+    """Return ``log e_j(m)`` at ``[m, j]``, for ``m`` up to M and ``j`` up to ``k``.
 
-    For the elementary symmetric polynomials of ``λ``,
-    ``e_j(m) = e_j(m - 1) + λ_m e_{j-1}(m - 1)`` has no subtraction, so in log space
-    no digit is lost whatever the scale of the values.
+    ``e_j(m)`` is the elementary symmetric polynomial of degree ``j`` of the first ``m``
+    eigenvalues, whose logarithms are ``log_values`` (M,).  The recursion ``e_j(m) =
+    e_j(m - 1) + λ_m e_{j-1}(m - 1)`` has no subtraction, so in log space no digit is
+    lost whatever the scale of the values.
     """
     table = np.full((len(log_values) + 1, k + 1), -np.inf)
     table[:, 0] = 0.0
@@ -88,7 +93,11 @@ def _log_polynomials(log_values: FloatArray, k: int) -> FloatArray:
 def _choose_eigenvectors(
     log_values: FloatArray, table: FloatArray, seeds: IntArray, kept: BoolArray
 ) -> None:
-    """Fill ``kept`` (n, M) with the ``k`` vectors of each sample, as if compiled."""
+    """Set ``kept`` (n, M), all False before, to True for ``k`` vectors of each sample.
+
+    ``table`` is that of ``_log_polynomials``, ``seeds`` (n,) are of uint64.  The
+    same as :func:`variegate.linalg.compiled.elementary.choose_eigenvectors`.
+    """
     n_vectors = len(log_values)
     uniform = splitmix_uniforms(seeds[:, None], np.arange(1, n_vectors + 1))
     wanted = np.full(len(seeds), table.shape[1] - 1)
@@ -107,7 +116,11 @@ def _sample_items(
     compiled: bool,
     generator: np.random.Generator,
 ) -> BoolArray:
-    """Draw items (n, N) from the span of the vectors that each sample keeps (n, M)."""
+    """Draw boolean subsets (n, N) from the span of the vectors that each sample keeps.
+
+    ``kept`` (n, M) is True for the eigenvectors that a sample keeps; ``compiled`` says
+    whether compiled loops draw, which draw the same.
+    """
     offsets = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
     vectors, rows = eigenvectors.select(np.nonzero(kept)[1])
     seeds = _draw_seeds(generator, len(kept))
@@ -126,5 +139,5 @@ def _sample_items(
 
 
 def _draw_seeds(generator: np.random.Generator, n_samples: int) -> IntArray:
-    """Draw one seed of 64 bits for each sample."""
+    """Draw one seed for each sample, (n_samples,) of uint64."""
     return generator.integers(2**64, size=n_samples, dtype=np.uint64)

@@ -33,7 +33,11 @@ SOLVERS: Mapping[str, type[Any]] = MappingProxyType(
 
 
 def as_solver(solver: Any, max_iter: int, tol: float) -> Any:
-    """Return the solver with this name (the numbers are for "lbfgs"), or an object."""
+    """Return a solver object: a new one for a name, or the given object itself.
+
+    "lbfgs" takes ``max_iter`` and ``tol``; "minibatch" and objects ignore them.
+    ValueError for other names, classes, and objects without a method ``solve``.
+    """
     if isinstance(solver, str):
         if solver not in SOLVERS:
             raise ValueError(

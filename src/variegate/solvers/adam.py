@@ -29,10 +29,11 @@ _AVERAGE_POWER = 8.0
 class Adam:
     """The state of Adam: all that its next step depends on.
 
-    ``free`` is the current point and ``previous`` the one before it, in free
-    coordinates; ``average`` is the average of the points, as flat parameters.
-    ``first`` and ``second`` are the moments of the gradient, and ``gradient_norm`` is
-    the largest absolute entry of the last gradient.
+    ``free`` is the current point and ``previous`` the one before it, in the free
+    coordinates of the problem's ``space``, which have no constraints; ``average`` is
+    the weighted average of all points, as flat parameters.  ``first`` and ``second``
+    are the moments of the gradient, and ``gradient_norm`` is the largest absolute entry
+    of the last gradient, in free coordinates.
     """
 
     free: FloatArray
@@ -46,16 +47,17 @@ class Adam:
     @classmethod
     def start_at(cls, space: ParameterSpace, start: FloatArray) -> Self:
         """Return the state before the first step, at feasible flat parameters."""
-        free = space.diagonal().to_free(start).copy()
+        free = space.without_roots().to_free(start).copy()
         zeros = np.zeros_like(free)
         return cls(free, free.copy(), start.copy(), zeros, zeros.copy())
 
     def step(self, problem: Problem, learning_rate: float, decay_steps: float) -> float:
         """Take one step on one batch; return the batch's objective before the step.
 
-        The ``t``-th step has the rate ``learning_rate / sqrt(1 + t / decay_steps)``.
+        ``problem`` is the objective of that batch.  Updates all of the state.  The
+        ``t``-th step has the rate ``learning_rate / sqrt(1 + t / decay_steps)``.
         """
-        space = problem.space.diagonal()
+        space = problem.space.without_roots()
         value, gradient = self._evaluate(problem)
         self.gradient_norm = float(np.abs(gradient).max(initial=0.0))
         self.first = _FIRST_DECAY * self.first + (1.0 - _FIRST_DECAY) * gradient
@@ -73,8 +75,12 @@ class Adam:
         return value
 
     def _evaluate(self, problem: Problem) -> tuple[float, FloatArray]:
-        """Return objective and gradient at ``free``, or ``previous`` if infinite."""
-        space = problem.space.diagonal()
+        """Return the objective and its gradient, in free coordinates, at ``free``.
+
+        Where the objective is not defined there, ``free`` is set back to ``previous``,
+        the first moment to zero, and the results are those at ``previous``.
+        """
+        space = problem.space.without_roots()
         try:
             value, gradient = problem.value_and_gradient(space.from_free(self.free))
         except InfeasibleError:
@@ -83,14 +89,14 @@ class Adam:
             value, gradient = problem.value_and_gradient(space.from_free(self.free))
         return value, space.pull_back(self.free, gradient)
 
-    def result(
+    def make_result(
         self,
         parameters: FloatArray,
         objective: float,
         verdict: Verdict,
         history: list[Step],
     ) -> SolverResult:
-        """Return a result with these entries and the number of steps taken."""
+        """Return a result whose iterations and evaluations are the steps so far."""
         return SolverResult(
             parameters,
             objective,

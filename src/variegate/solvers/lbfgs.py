@@ -1,4 +1,8 @@
-"""L-BFGS over all parameters at once, in free coordinates."""
+"""L-BFGS over all parameters at once, in free coordinates.
+
+Free coordinates are a vector without constraints to which the problem's ``space`` maps
+the parameters.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +54,10 @@ class LBFGS:
     def solve(
         self, problem: Problem, start: FloatArray, callback: Callback | None = None
     ) -> SolverResult:
-        """Minimize the problem's objective from a feasible ``start``."""
+        """Minimize the problem's objective from a feasible ``start``, flat parameters.
+
+        ``callback`` is called with a :class:`Step` for the start and every iteration.
+        """
         check_count("max_iter", self.max_iter)
         check_number("tol", self.tol)
         run = _Run(problem, callback)
@@ -67,14 +74,18 @@ class LBFGS:
         return SolverResult(
             problem.space.from_free(free),
             run.history[-1].objective,
-            *self._verdict(run),
+            *self._make_verdict(run),
             n_iterations=len(run.history) - 1,
             n_evaluations=run.n_evaluations,
             history=run.history,
         )
 
     def _minimize_once(self, run: _Run, free: FloatArray) -> FloatArray:
-        """Run SciPy's L-BFGS once; at a kink a fresh start finds a new direction."""
+        """Run SciPy's L-BFGS once from ``free``; return the coordinates at its end.
+
+        Adds the iterations to ``run``; ends early if the callback stops.  After a stop
+        at a kink, another call may find a new direction.
+        """
         left = self.max_iter - (len(run.history) - 1)
 
         def record_step(point: FloatArray) -> None:
@@ -107,8 +118,8 @@ class LBFGS:
             or len(run.history) > self.max_iter
         )
 
-    def _verdict(self, run: _Run) -> Verdict:
-        """Return why a finished run ended."""
+    def _make_verdict(self, run: _Run) -> Verdict:
+        """Return why a finished run ended; the first reason that applies counts."""
         gradient_norm = run.history[-1].gradient_norm
         if run.stopped:
             return STOPPED
@@ -137,7 +148,11 @@ class _Run:
         self.met_infeasible = False
 
     def evaluate(self, free: FloatArray) -> tuple[float, FloatArray]:
-        """Return objective and gradient, or past the first point a barrier."""
+        """Return the objective and its gradient at free coordinates.
+
+        Where the objective is not defined, raise InfeasibleError at the start, and
+        later return the values of ``_evaluate_barrier``.
+        """
         space = self.problem.space
         self.n_evaluations += 1
         try:
@@ -145,15 +160,16 @@ class _Run:
         except InfeasibleError:
             if not self.history:
                 raise
-            return self._barrier(free)
+            return self._evaluate_barrier(free)
         self._last = (free.copy(), value, space.pull_back(free, gradient))
         return value, self._last[2]
 
-    def _barrier(self, free: FloatArray) -> tuple[float, FloatArray]:
-        """Return a value above the last iterate's, and a gradient that points from it.
+    def _evaluate_barrier(self, free: FloatArray) -> tuple[float, FloatArray]:
+        """Return a value and gradient for a point where the objective is infinite.
 
-        Finite, because the line search interpolates; it takes no step to a higher value
-        than that of the last iterate.
+        Sets ``met_infeasible``.  The value is above that of the last iterate, and the
+        gradient points away from it.  Finite, because the line search interpolates; it
+        takes no step to a higher value than that of the last iterate.
         """
         self.met_infeasible = True
         back = free - self._iterate
@@ -162,7 +178,7 @@ class _Run:
         return self.history[-1].objective + height, slope
 
     def record_step(self, free: FloatArray) -> None:
-        """Add an iterate to the history, and call the callback."""
+        """Add an iterate to the history, call the callback, and set ``stopped``."""
         # SciPy reports the point it has just evaluated, so nothing is computed twice;
         # after a failed line search it may go back to an older one.
         at, value, gradient = self._last

@@ -41,8 +41,9 @@ _ENOUGH_STEPS = 100
 class Batches(Protocol):
     """An objective that comes in batches, such as a ``BatchedProblem``.
 
-    A batch is made of parts: single pairs, or partitions.  ``counts`` are the numbers
-    of pairs in each part, and ``held_out`` is a ``TrainingProblem`` (or another with
+    A batch is made of parts: single pairs, or partitions of a data set.  ``space`` is
+    the domain of the flat parameters, ``counts`` (parts,) the number of pairs in each
+    part, and ``held_out`` a ``TrainingProblem`` (or another :class:`Problem` with
     ``expected_f``) of other data, or None.
     """
 
@@ -51,7 +52,7 @@ class Batches(Protocol):
     held_out: Any
 
     def batch(self, numbers: Any) -> Problem:
-        """Return the objective of the parts with these numbers."""
+        """Return the objective of the parts at these indices, an array of int."""
         ...
 
 
@@ -97,7 +98,7 @@ class MiniBatch:
     patience: int | None = None
 
     def check(self) -> None:
-        """Refuse settings out of their range."""
+        """Raise ValueError for settings of a wrong type or out of their range."""
         for name in ("n_epochs", "report_every"):
             check_count(name, getattr(self, name))
         for name in ("batch_size", "patience"):
@@ -116,7 +117,8 @@ class MiniBatch:
     ) -> SolverResult:
         """Minimize the expected objective of a batch from feasible flat parameters.
 
-        ``callback`` is called with every report, and ``seed`` decides the batches.
+        ``callback`` is called with every report, a :class:`Step`, and ``seed`` decides
+        the order of the parts; None takes a random one.
         """
         self.check()
         if not hasattr(problem, "batch"):
@@ -135,9 +137,10 @@ class MiniBatch:
 class _Run:
     """The state of one call of ``solve``.
 
-    ``running / weight`` is a running mean of the objective, over about a pass or the
-    batches between reports, if these are more.  ``best`` are the parameters with the
-    smallest held-out objective so far, and ``n_worse`` counts the reports since.
+    ``running / weight`` is the exponentially weighted mean of the objectives of the
+    batches, over about a pass or the batches between reports, if these are more.
+    ``best`` are the parameters with the smallest held-out objective so far, and
+    ``n_worse`` counts the reports since.
     """
 
     def __init__(
@@ -152,11 +155,14 @@ class _Run:
         self.best, self.best_objective, self.n_worse = start, np.inf, 0
 
     def solve(self, callback: Callback | None, seed: int | None) -> SolverResult:
-        """Take a step on every batch of all passes, or until a report ends the run."""
+        """Take a step on every batch of all passes, or until a report ends the run.
+
+        The result has the best parameters with held-out data, else the last average.
+        """
         settings, adam, counts = self.settings, self.adam, self.problem.counts
-        n_batches, verdict = self._n_batches(), None
+        n_batches, verdict = self._count_batches(), None
         keep = 1.0 - 1.0 / max(n_batches, settings.report_every)
-        for numbers in self._batches(n_batches, seed):
+        for numbers in self._shuffle_batches(n_batches, seed):
             batch = self.problem.batch(numbers)
             value = adam.step(batch, settings.learning_rate, settings.decay_steps)
             self.running = keep * self.running + (1.0 - keep) * value
@@ -173,10 +179,13 @@ class _Run:
         if self.problem.held_out is not None:
             parameters, objective = self.best, self.best_objective
         verdict = verdict or self._data_used_verdict()
-        return adam.result(parameters, objective, verdict, self.history)
+        return adam.make_result(parameters, objective, verdict, self.history)
 
-    def _n_batches(self) -> int:
-        """Return the number of batches in a pass, from sizes and ``batch_size``."""
+    def _count_batches(self) -> int:
+        """Return the number of batches in a pass, at most one for each part with pairs.
+
+        If ``batch_size`` is not given, enough to make 100 steps in all passes.
+        """
         size, counts = self.settings.batch_size, self.problem.counts
         # A last batch of two pairs would be noise.
         n_batches = max(1, round(int(counts.sum()) / (size or _BATCH_SIZE)))
@@ -184,15 +193,21 @@ class _Run:
             n_batches = max(n_batches, -(-_ENOUGH_STEPS // self.settings.n_epochs))
         return min(n_batches, int(np.count_nonzero(counts)))
 
-    def _batches(self, n_batches: int, seed: int | None) -> Iterator[IntArray]:
-        """Yield the numbers of the parts in each batch; every pass is shuffled."""
+    def _shuffle_batches(self, n_batches: int, seed: int | None) -> Iterator[IntArray]:
+        """Yield the part numbers of each batch of all passes, each pass shuffled anew.
+
+        Parts without pairs are left out.
+        """
         rng = np.random.default_rng(seed)
         parts = np.flatnonzero(self.problem.counts)
         for _ in range(self.settings.n_epochs):
             yield from np.array_split(rng.permutation(parts), n_batches)
 
     def _data_used_verdict(self) -> Verdict:
-        """Return the verdict that all passes were made, and a remedy if steps few."""
+        """Return the verdict that all passes were made.
+
+        It has a remedy if there were few steps, and no more than one a pass.
+        """
         n_steps, settings, remedy = self.adam.n_steps, self.settings, ""
         if n_steps < _FEW_STEPS and n_steps <= settings.n_epochs:
             remedy = (
@@ -208,7 +223,10 @@ class _Run:
         )
 
     def _report_progress(self, callback: Callback | None) -> Verdict | None:
-        """Record a step and call the callback; return a verdict if the run ends."""
+        """Record a step and call the callback; return a verdict if the run ends here.
+
+        With held-out data, evaluates the average on it and keeps the best.
+        """
         adam, held_out, expected_f = self.adam, self.problem.held_out, None
         objective = self.running / self.weight
         if held_out is not None:

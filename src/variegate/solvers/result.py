@@ -12,7 +12,7 @@ from variegate.learning.parameters import ParameterSpace
 
 
 class Problem(Protocol):
-    """An objective over flat vectors of parameters, which ``space`` divides."""
+    """An objective of flat parameters, a vector (n,) whose domain is ``space``."""
 
     space: ParameterSpace
 
@@ -22,7 +22,10 @@ class Problem(Protocol):
         ...
 
     def value_and_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
-        """Return the objective and its gradient at flat parameters."""
+        """Return the objective and its gradient (n,) at flat parameters (n,).
+
+        Raises InfeasibleError where the objective is not defined.
+        """
         ...
 
 
@@ -94,11 +97,11 @@ class SolverResult:
 
     @property
     def converged(self) -> bool:
-        """Whether the solver met its tolerance, or no step lowers the objective."""
+        """Whether the gradient is within the tolerance, or nearly and no step helps."""
         return self.stop is Stop.CONVERGED
 
 
-#: A gradient of as many tolerances is near enough where no step helps.
+#: Where no step lowers the objective, a gradient within this times ``tol`` is enough.
 _NEAR = 10.0
 
 
@@ -115,7 +118,7 @@ STOPPED = Verdict(Stop.CALLBACK, "stopped by the callback", "")
 
 
 def max_iter_verdict(max_iter: int, gradient_norm: float) -> Verdict:
-    """Return the verdict that the iterations ran out."""
+    """Return the verdict that the largest number of iterations was reached."""
     return Verdict(
         Stop.MAX_ITER,
         f"stopped at max_iter={max_iter} iterations with a gradient of "
@@ -126,11 +129,11 @@ def max_iter_verdict(max_iter: int, gradient_norm: float) -> Verdict:
 
 
 def no_descent_verdict(gradient_norm: float, tol: float, is_smooth: bool) -> Verdict:
-    """Return the verdict that no step lowers the objective.
+    """Return the verdict on an end where no step lowers the objective.
 
-    Converged if the gradient is nearly within ``tol``.  A larger one means rounding on
-    a smooth objective, otherwise most likely a minimum at a kink, where the gradient
-    does not vanish.
+    CONVERGED if the gradient is within 10 ``tol``, else STALLED on a smooth objective,
+    by rounding, and KINK on another: most likely a minimum at a kink of the hinge,
+    where the gradient does not vanish.
     """
     if gradient_norm <= _NEAR * tol:
         return Verdict(
@@ -163,7 +166,10 @@ def infeasible_verdict(gradient_norm: float) -> Verdict:
 
 
 def wants_to_stop(callback: Callable[[Any], object] | None, step: Any) -> bool:
-    """Call the callback; return whether it is true, or raises StopIteration."""
+    """Call the callback with a step, if there is one; return whether it asks to stop.
+
+    It does by returning a true value, or by raising StopIteration.
+    """
     if callback is None:
         return False
     try:

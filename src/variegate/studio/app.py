@@ -46,8 +46,8 @@ _PAGES = {
 #: Kinds of pictures that are shown; others could have scripts in them.
 _PICTURES = ("image/jpeg", "image/png", "image/webp", "image/gif")
 
-#: Groups that are listed at once, the widest picture, and pictures that are made at a
-#: time: picks must not wait for them.
+#: The most groups in one answer, the widest picture (pixels), and the threads that make
+#: pictures and exports: others must stay free for picks.
 _MOST_GROUPS = 1000
 _WIDEST = 2048
 _PAINTERS = 2
@@ -66,26 +66,27 @@ _Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def studio_app(session: Session, access: Access) -> Starlette:
-    """Return the application of a session that was started.
+    """Return the ASGI application of a started session.
 
-    ``app.state.streams`` are its streams of events, which would keep a server from
-    ending: ``app.state.streams.end()``, called in its loop, ends them.
+    ``access`` has the token and the host names that requests must have.
+    ``app.state.streams`` are streams of events, which would keep a server from ending:
+    ``app.state.streams.end()``, called in its event loop, ends them.
     """
     api = _Api(session)
     app = Starlette(
         routes=api.routes(),
         middleware=[Middleware(Guard, access)],
         exception_handlers={
-            HTTPException: _as_json,
-            **dict.fromkeys(_STATUS, _as_json),
+            HTTPException: _error_response,
+            **dict.fromkeys(_STATUS, _error_response),
         },
     )
     app.state.streams = api.streams
     return app
 
 
-async def _as_json(request: Request, error: Exception) -> Response:
-    """Answer an error by its message and the status of its class."""
+async def _error_response(request: Request, error: Exception) -> Response:
+    """Answer with JSON, ``{"error": message}``, and the status of the error."""
     if isinstance(error, HTTPException):
         return JSONResponse({"error": error.detail}, error.status_code)
     status = next(_STATUS[kind] for kind in type(error).mro() if kind in _STATUS)
@@ -117,48 +118,48 @@ class _Api:
             "pick": self.pick,
             "done": self.done,
             "undo": lambda body: self.session.undo(),
-            "go": lambda body: self.session.go(_integer(body, "group")),
+            "go": lambda body: self.session.go(_body_integer(body, "group")),
             "settings": self.session.set,
         }
         return [
-            Route("/", _static),
-            Route("/static/{name}", _static),
+            Route("/", _send_static_file),
+            Route("/static/{name}", _send_static_file),
             Route("/image/{group:int}/{item:int}", self.image),
             Route("/export/{name}", self.export),
             Route("/api/events", self.events),
-            *(Route(path, _answering(answer)) for path, answer in answers.items()),
+            *(Route(path, _json_endpoint(answer)) for path, answer in answers.items()),
             *(
-                Route(f"/api/{name}", self.acting(act), methods=["POST"])
+                Route(f"/api/{name}", self._action_endpoint(act), methods=["POST"])
                 for name, act in actions.items()
             ),
         ]
 
-    def acting(self, act: Callable[[_Body], None]) -> _Endpoint:
-        """Return an endpoint that does something, then answers with the state."""
+    def _action_endpoint(self, act: Callable[[_Body], None]) -> _Endpoint:
+        """Return an endpoint that calls ``act`` with the body and sends the state."""
 
         def answer(request: Request) -> dict[str, Any]:
-            """Do the action with the body, and return the state."""
-            act(_parsed(request.scope["body"]))
+            """Call ``act`` with the parsed body; return the session's new state."""
+            act(_parse_body(request.scope["body"]))
             return self.session.state()
 
-        return _answering(answer)
+        return _json_endpoint(answer)
 
     # Answers -------------------------------------------------------------------------
 
     def learned(self, request: Request) -> dict[str, Any]:
-        """Return the last result of learning, an empty one before the first."""
+        """Return the last learning result as JSON values, an empty one before any."""
         learned = self.session.learned or LearningResult()
         return learned.to_json(self.session.material.items)
 
     def groups(self, request: Request) -> list[dict[str, Any]]:
-        """Return summaries of up to ``count`` groups, from number ``from``."""
+        """Return number, name, size and state of ``count`` groups, from ``from`` on."""
         start = _query_integer(request, "from", 0)
         count = _query_integer(request, "count", 100)
         return self.session.groups(start, min(count, _MOST_GROUPS))
 
     def items(self, request: Request) -> dict[str, Any]:
         """Return the name and the items of the group in the path."""
-        number = self._group(request)
+        number = self._path_group(request)
         return {
             "number": number,
             "name": self.session.material.names[number],
@@ -175,13 +176,13 @@ class _Api:
         }
 
     def choice(self, request: Request) -> dict[str, Any]:
-        """Return the newest proposal in a group, at the omega asked for."""
-        group = self._group(request)
-        return {"chosen": self.session.choice(group, self._omega(request))}
+        """Return sorted items as ``chosen``: those proposed in a group at an omega."""
+        group = self._path_group(request)
+        return {"chosen": self.session.choice(group, self._query_omega(request))}
 
     def proposal(self, request: Request) -> dict[str, Any]:
-        """Return a proposal with the probability of each item, if learned."""
-        group, omega = self._group(request), self._omega(request)
+        """Return ``omega``, items ``chosen``, and ``probability``: a list or None."""
+        group, omega = self._path_group(request), self._query_omega(request)
         found = self.session.proposer.propose(group, omega)
         probability = found.probability
         return {
@@ -193,28 +194,28 @@ class _Api:
         }
 
     def why(self, request: Request) -> dict[str, Any]:
-        """Explain an item beside the picks of its group."""
-        (group, item), omega = self._item(request), self._omega(request)
+        """Return why an item is proposed beside the picks: see ``Proposer.why``."""
+        (group, item), omega = self._path_item(request), self._query_omega(request)
         picks = self.session.picks(group)
         return self.session.proposer.why(group, item, picks, omega)
 
     def map(self, request: Request) -> dict[str, Any]:
-        """Return places of the items of a group in the plane."""
-        return self.session.proposer.outline(self._group(request))
+        """Return ``x`` and ``y`` of the items of a group: see ``Proposer.outline``."""
+        return self.session.proposer.outline(self._path_group(request))
 
-    def _group(self, request: Request) -> int:
-        """Return the group of the path, or refuse one that is not there."""
+    def _path_group(self, request: Request) -> int:
+        """Return the number of the group in the path; NoSuchError if there is none."""
         self.session.check(request.path_params["group"])
         return int(request.path_params["group"])
 
-    def _item(self, request: Request) -> tuple[int, int]:
-        """Return the group and item of the path, or refuse them."""
+    def _path_item(self, request: Request) -> tuple[int, int]:
+        """Return the numbers of group and item in the path, or raise NoSuchError."""
         group, item = request.path_params["group"], request.path_params["item"]
         self.session.check(group, item)
         return group, item
 
-    def _omega(self, request: Request) -> float:
-        """Return the omega that a request gives, or that of the session."""
+    def _query_omega(self, request: Request) -> float:
+        """Return the omega in the query, else the session's; SessionError if bad."""
         text = request.query_params.get("omega")
         if text is None:
             return self.session.omega
@@ -226,26 +227,28 @@ class _Api:
     # Actions -------------------------------------------------------------------------
 
     def pick(self, body: _Body) -> None:
-        """Take or leave an item: ``group``, ``item`` and ``picked``."""
+        """Take (``picked`` true) or leave ``item`` of ``group``, values of the body."""
         picked = body.get("picked")
         if not isinstance(picked, bool):
             raise SessionError("picked is true or false")
-        self.session.pick(_integer(body, "group"), _integer(body, "item"), picked)
+        self.session.pick(
+            _body_integer(body, "group"), _body_integer(body, "item"), picked
+        )
 
     def done(self, body: _Body) -> None:
-        """Finish ``group``; ``picks``, if given, are those on the page."""
+        """Finish ``group``; ``picks`` of the page, if any, must be the stored ones."""
         picks = body.get("picks")
         if picks is not None and not (
             isinstance(picks, list) and all(type(item) is int for item in picks)
         ):
             raise SessionError("picks are a list of whole numbers")
-        self.session.done(_integer(body, "group"), picks)
+        self.session.done(_body_integer(body, "group"), picks)
 
     # Files and events ----------------------------------------------------------------
 
     async def image(self, request: Request) -> Response:
         """Answer with the picture of an item, at most ``width`` pixels wide."""
-        group, item = self._item(request)
+        group, item = self._path_item(request)
         width = min(max(_query_integer(request, "width", 320), 16), _WIDEST)
         paint = partial(self.session.material.image, group, item, width)
         content, kind = await to_thread.run_sync(paint, limiter=self._painters)
@@ -255,7 +258,7 @@ class _Api:
         return Response(content, media_type=kind, headers=headers)
 
     async def export(self, request: Request) -> Response:
-        """Answer with an exported file of the picks that are done."""
+        """Answer with the file of ``EXPORTS`` that the path names, from done groups."""
         name = request.path_params["name"]
         one = self.session
         picks = one.done_picks()
@@ -269,21 +272,22 @@ class _Api:
         return Response(content, media_type=EXPORTS[name], headers=headers)
 
     async def events(self, request: Request) -> Response:
-        """Answer with the stream of changes."""
+        """Answer with the stream of changes, as server-sent events."""
         return EventResponse(self.streams)
 
 
-def _answering(answer: Callable[[Request], Any]) -> _Endpoint:
-    """Return an endpoint with the result of a function, in a thread, as JSON."""
+def _json_endpoint(answer: Callable[[Request], Any]) -> _Endpoint:
+    """Return an endpoint that calls ``answer`` in a thread, and sends its result."""
 
     async def endpoint(request: Request) -> Response:
+        """Answer a request with the result as JSON."""
         return JSONResponse(await to_thread.run_sync(answer, request))
 
     return endpoint
 
 
-async def _static(request: Request) -> Response:
-    """Answer with the page, or with a file that belongs to it."""
+async def _send_static_file(request: Request) -> Response:
+    """Answer with the file ``name`` of ``_PAGES``, the page itself without a name."""
     name = request.path_params.get("name", "")
     if name not in _PAGES:
         raise HTTPException(404, "there is no such page")
@@ -292,8 +296,8 @@ async def _static(request: Request) -> Response:
     return Response(content, media_type=kind)
 
 
-def _parsed(body: bytes) -> _Body:
-    """Return the JSON object in a body, an empty one of nothing."""
+def _parse_body(body: bytes) -> _Body:
+    """Return the JSON object in a body, {} for an empty body; else SessionError."""
     try:
         parsed = json.loads(body or b"{}")
     except (ValueError, RecursionError):
@@ -303,8 +307,8 @@ def _parsed(body: bytes) -> _Body:
     return parsed
 
 
-def _integer(body: _Body, name: str) -> int:
-    """Return an integer of a body, or refuse it."""
+def _body_integer(body: _Body, name: str) -> int:
+    """Return the integer ``name`` of a body; SessionError if it is not one."""
     value = body.get(name)
     if type(value) is not int:
         raise SessionError(f"{name} is a whole number")
@@ -312,7 +316,7 @@ def _integer(body: _Body, name: str) -> int:
 
 
 def _query_integer(request: Request, name: str, default: int) -> int:
-    """Return an integer of at most 9 digits in the query."""
+    """Return integer ``name`` of the query, or ``default``; SessionError if bad."""
     text = request.query_params.get(name, str(default))
     if not (text.isascii() and text.isdigit() and len(text) < 10):
         raise SessionError(f"{name} is a whole number")

@@ -13,10 +13,10 @@ from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-#: Seconds between signs of life.
+#: Seconds without an event after which a stream sends a comment, to stay open.
 _BEAT = 15.0
 
-#: ``{"seq": ..., "what": ...}``
+#: ``{"seq": number, "what": kind}``, such as the kind "picks".
 _Change = dict[str, Any]
 
 
@@ -24,6 +24,7 @@ class Changes:
     """Numbers changes, and notifies listeners in that order."""
 
     def __init__(self) -> None:
+        #: The number of the last change.
         self.seq = 0
         self._lock = Lock()
         self._listeners: set[Callable[[_Change], None]] = set()
@@ -36,7 +37,10 @@ class Changes:
                 listener({"seq": self.seq, "what": what})
 
     def listen(self, listener: Callable[[_Change], None]) -> Callable[[], None]:
-        """Notify a listener, which returns at once; the returned function ends it."""
+        """Call ``listener`` after every change; return a function that removes it.
+
+        The listener is called by the thread of the change, and has to return at once.
+        """
         with self._lock:
             self._listeners.add(listener)
         return partial(self._listeners.discard, listener)
@@ -54,7 +58,7 @@ class Streams:
         self.is_ending = False
 
     def end(self) -> None:
-        """End all streams; called in their loop."""
+        """Set ``is_ending``, and wake all streams to end; call it in their loop."""
         self.is_ending = True
         for response in self.open:
             response.news.set()
@@ -75,7 +79,7 @@ class EventResponse(StreamingResponse):
         self._loop = asyncio.get_running_loop()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer with the stream."""
+        """Send the stream until either side ends it; 503 if too many are open."""
         streams = self._streams
         if len(streams.open) >= streams.MOST:
             raise HTTPException(503, "too many pages are open")
@@ -88,7 +92,7 @@ class EventResponse(StreamingResponse):
             streams.open.discard(self)
 
     async def _stream(self) -> AsyncIterator[bytes]:
-        """Yield events as bytes, and a comment when there was none for a while."""
+        """Yield changes as server-sent events; a comment after ``_BEAT`` s without."""
         yield b"retry: 1000\n\n"
         self._add({"seq": self._streams.changes.seq, "what": "picks"})
         while not self._streams.is_ending:
@@ -103,11 +107,11 @@ class EventResponse(StreamingResponse):
                 yield f"data: {json.dumps(change)}\n\n".encode()
 
     def _add(self, change: _Change) -> None:
-        """Let a change be sent, in place of one of its kind that is pending."""
+        """Add a change to send, in place of one of its kind that waits to be sent."""
         self._pending[change["what"]] = change
         self.news.set()
 
     def _add_from_any_thread(self, change: _Change) -> None:
-        """Add a change in the loop of the stream."""
+        """Add a change from any thread, by a call in the event loop of the stream."""
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._add, change)

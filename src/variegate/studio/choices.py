@@ -19,14 +19,13 @@ from variegate.ensemble import LEnsemble
 from variegate.ground_set import GroundSet
 from variegate.material.base import most_items
 
-#: Items that are proposed while nothing says how many, as a share of a group, and at
-#: most: what :func:`variegate.select` takes.
+#: Items proposed before anything is picked: a share of the group, and a largest number.
 _SHARE = 1 / 3
 _MOST = 10
 
 
 def usual_size(sizes: Iterable[int]) -> int | None:
-    """Return the mean of sizes, rounded, at least 1; None of none."""
+    """Return the mean number of picks in groups, at least 1; None without ``sizes``."""
     several = list(sizes)
     return max(1, round(sum(several) / len(several))) if several else None
 
@@ -34,10 +33,10 @@ def usual_size(sizes: Iterable[int]) -> int | None:
 def untrained_choice(
     ground_set: GroundSet, k: int | None = None, **limits: Any
 ) -> IntArray:
-    """Choose by :func:`variegate.select`: the determinantal point process, untrained.
+    """Return the sorted item numbers that :func:`variegate.select` chooses, untrained.
 
-    Without a number, a third of the group, at most ten.  ``limits`` are ``at_most`` and
-    ``per``.
+    Without ``k``, a third of the group, at most ten.  ``limits`` are ``at_most`` and
+    ``per`` of that function; ``k`` is cut to the number of items they allow.
     """
     n_items = len(ground_set)
     if k is None:
@@ -58,13 +57,15 @@ class GreedyOrder:
     def __init__(self, ensemble: LEnsemble, **limits: Any) -> None:
         within = Constraint.of(len(ensemble), None, None, None, **limits)
         self._steps = greedy_steps(Residuals(ensemble.representation), within, [])
+        # Gain and item number of the steps that were computed so far.
         self._taken: list[tuple[float, int]] = []
         self._lock = Lock()
 
-    def chosen(self, omega: float) -> IntArray:
-        """Return, sorted, the greedy choice where odds are multiplied by ``omega``.
+    def choose(self, omega: float) -> IntArray:
+        """Return the sorted items that greedy decoding chooses at ``omega``.
 
         That is every item until the first whose gain does not exceed ``-log(omega)``.
+        Steps are computed as far as needed, and kept for the next call.
         """
         least = -float(np.log(omega))
         with self._lock:

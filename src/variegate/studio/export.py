@@ -31,7 +31,7 @@ EXPORTS = {
     "command.txt": "text/plain",
 }
 
-#: New data in commands, by the kind of material.
+#: Placeholders for new data in commands, by the kind of material.
 _NEW = {
     "table": "NEW.csv",
     "images": "NEW_PICTURES/",
@@ -49,7 +49,8 @@ def export_file(
 ) -> bytes:
     """Return the content of a file of ``EXPORTS``, from the picks of done groups.
 
-    ``learned`` are the models that propose, and ``omega`` is that of the slider.
+    ``learned`` has the models that propose, and ``omega`` is the slider's factor on the
+    odds of all items.  MaterialError where there is nothing to export yet.
     """
     if name not in EXPORTS:
         raise MaterialError(f"there is no {name}; there are {', '.join(EXPORTS)}")
@@ -58,7 +59,7 @@ def export_file(
     if name == "model.json" and learned is None:
         raise MaterialError("nothing is learned yet: export the model in a moment")
     if name == "command.txt":
-        return _commands(material, picks, omega).encode()
+        return _command_text(material, picks, omega).encode()
     model = None
     if learned is not None and name in ("model.json", "report.html"):
         model = material.model(learned.family, picks, learned.path)
@@ -68,21 +69,21 @@ def export_file(
             picks,
             title="Learned from your own picks",
             description="" if model is None else str(model.describe()),
-            commands=_commands(material, picks, omega),
+            commands=_command_text(material, picks, omega),
         ).encode()
     if model is not None:
-        return _content(model.save, name)
+        return _capture_file(model.save, name)
     text = material.picks_text(name, picks)
     if text is not None:
         return text.encode()
     table = material.picks_table(picks)
     if name == "picks.csv":
         table = _vectors_as_text(table)
-    return _content(partial(write_table, table), name)
+    return _capture_file(partial(write_table, table), name)
 
 
-def _commands(material: Material, picks: Picks, omega: float) -> str:
-    """Return the commands that use the exported model, and the exported picks."""
+def _command_text(material: Material, picks: Picks, omega: float) -> str:
+    """Return two shell commands: choose by the model at ``omega``; learn it anew."""
     options = material.limit_options()
     if omega != 1.0:
         options.append(f"--omega {omega:.4g}")
@@ -98,7 +99,7 @@ def _commands(material: Material, picks: Picks, omega: float) -> str:
 
 
 def _vectors_as_text(table: pa.Table) -> pa.Table:
-    """Return a table with vectors as ``[0.1, 0.2]``, for cells of CSV."""
+    """Return a table whose columns of lists are text such as ``[0.1, 0.2]``."""
     for place, field in enumerate(table.schema):
         if is_list(field.type):
             vectors = table.column(place).to_pylist()
@@ -107,8 +108,8 @@ def _vectors_as_text(table: pa.Table) -> pa.Table:
     return table
 
 
-def _content(write: Callable[[Path], object], name: str) -> bytes:
-    """Return the content of a file that ``write`` writes."""
+def _capture_file(write: Callable[[Path], object], name: str) -> bytes:
+    """Return the bytes that ``write`` writes to a temporary file called ``name``."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
         write(path)

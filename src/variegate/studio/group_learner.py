@@ -19,16 +19,18 @@ from variegate.studio.kernel_candidates import (
     Comparison,
     candidates_for,
     fit_model,
-    over_omega,
+    odds_family,
 )
 from variegate.tuning.family import OmegaFamily
 from variegate.tuning.path import PathPoint
 
-#: The first groups to be done, and items of them, whose confidence is computed.
+#: Confidence is computed in the first groups to be done: at most this number of groups,
+#: and of items.
 _MOST_GROUPS = 100
 _MOST_ITEMS = 10_000
 
-#: Items that kinds are described by, typical ones that are named, and kinds, at most.
+#: Kinds are described by about this number of items; of each kind, at most this number
+#: of typical items is named; and at most this number of kinds.
 _KIND_ITEMS = 2000
 _TYPICAL = 3
 _MOST_KINDS = 32
@@ -36,10 +38,12 @@ _MOST_KINDS = 32
 
 @dataclass(frozen=True)
 class Kind:
-    """A learned kind: its share of all items, and groups and items typical of it."""
+    """A kind of items that a kernel has learned."""
 
     name: str
+    #: The mean probability of an item to be of this kind.
     share: float
+    #: Group and item numbers of the items that are most probably of it.
     typical: tuple[tuple[int, int], ...]
 
 
@@ -48,30 +52,34 @@ class LearningResult:
     """A family of models, and its scores.
 
     The family is one model, whose odds are multiplied by omega
-    (:func:`variegate.studio.kernel_candidates.over_omega`).
+    (:func:`variegate.studio.kernel_candidates.odds_family`).
     """
 
-    #: Groups that were learned from.
+    #: The number of groups that were learned from.
     n_groups: int = 0
     family: OmegaFamily = field(default_factory=lambda: OmegaFamily((), ()))
-    #: Of the quality features, at omega 1, the strongest first.
+    #: Name and weight of the quality features at omega 1, the strongest first.
     weights: tuple[tuple[str, float], ...] = ()
     #: The most common first; empty where the similarity has none.
     kinds: tuple[Kind, ...] = ()
     #: Scores on held-out groups, by number of groups learned from, and by omega.
     curve: tuple[CurvePoint, ...] = ()
     path: tuple[PathPoint, ...] = ()
-    #: The F-score that the model expects of its own proposals, in groups to be done.
+    #: By number of a group that is not done: the F-score that the model expects of its
+    #: own proposal.
     confidence: Mapping[int, float] = field(default_factory=dict)
     #: The result of the last comparison of similarities, in a sentence.
     comparison: str | None = None
 
     def to_json(self, items: Callable[[int], Sequence[Item]]) -> dict[str, Any]:
-        """Return the fields that the page shows; ``items`` gives those of a group."""
+        """Return all fields but family and confidence, and a verdict, for the page.
+
+        ``items(group)`` are the items of a group, whose titles describe kinds.
+        """
         names = ("omega", "precision", "recall", "size", "f")
 
         def titles(kind: Kind) -> str:
-            """Return the titles of the items typical of a kind, by commas."""
+            """Return the titles of the items typical of a kind, joined by commas."""
             return ", ".join(items(group)[item].title for group, item in kind.typical)
 
         return {
@@ -95,37 +103,40 @@ class GroupLearner:
     with curve, path and the confidence in other groups.
     """
 
-    #: Of all groups.
+    #: Those of all groups, by number.
     ground_sets: Sequence[GroundSet]
     #: Candidates; the first is learned with until a comparison says otherwise.
     kernels: Mapping[str, Kernel]
     feature_names: Sequence[str]
-    #: Limits on choices from a group, by its number.
+    #: By number of a group, limits on choices from it: arguments of ``decode``.
     limits: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         name, kernel = next(iter(self.kernels.items()))
-        self._begin(candidates_for({name: kernel}, self.ground_sets)[name])
+        self._start_with(candidates_for({name: kernel}, self.ground_sets)[name])
         self.comparison: str | None = None
 
-    def _begin(self, candidate: LargeMarginDPP) -> None:
-        """Take a candidate; forget the model, the folds and the last result."""
+    def _start_with(self, candidate: LargeMarginDPP) -> None:
+        """Learn with this unfitted estimator next; forget model, folds, last result."""
         self.candidate = candidate
         self.model: LargeMarginDPP | None = None
         self.judge = Judge(candidate, self.limits)
         self.last: LearningResult | None = None
 
     def follow(self, comparison: Comparison) -> None:
-        """Learn with the best candidate of a comparison from now on."""
+        """Learn with the best candidate of a comparison from now on.
+
+        Where it is another than before, only folds and the last result are kept.
+        """
         self.comparison = comparison.sentence
         known, found = self.candidate.get_params(), comparison.candidate.get_params()
         if repr(known) != repr(found):
             folds, last = self.judge.fold_of, self.last
-            self._begin(comparison.candidate)
+            self._start_with(comparison.candidate)
             self.judge.fold_of, self.last = folds, last
 
     def warm_up(self) -> None:
-        """Load the code that learning needs, so that the first group does not wait."""
+        """Fit a model to one item and drop it, to load the code that learning needs."""
         first = np.zeros(1, dtype=np.intp)
         fit_model(self.candidate, [(self.ground_sets[0], first)])
 
@@ -135,21 +146,23 @@ class GroupLearner:
         publish: Callable[[LearningResult], None] = lambda learned: None,
         check: Check = lambda: None,
     ) -> LearningResult | None:
-        """Learn from groups and their picks, in the order in which they were done.
+        """Learn from the groups that are done, and return the most thorough result.
 
-        ``publish`` is called with every better result on the way; ``check`` is called
-        between steps, and raises to give up.
+        ``done`` are picks by number of a group, in the order in which groups were done;
+        without any, what was learned is forgotten, and None is returned.  ``publish``
+        is called with every result on the way, each more thorough.  ``check`` is called
+        between steps, and raises an exception to give up.
         """
         if not done:
-            self._begin(self.candidate)
+            self._start_with(self.candidate)
             return None
         examples = {g: (self.ground_sets[g], picks) for g, picks in done.items()}
         self.model = fit_model(self.candidate, list(examples.values()), self.model)
-        publish(self._result(self.model, len(done)))
+        publish(self._keep_result(self.model, len(done)))
         check()
         self.model = fit_model(self.candidate, list(examples.values()))
-        confidence = self._confidence(self.model, done, check)
-        result = self._result(self.model, len(done))
+        confidence = self._expected_scores(self.model, done, check)
+        result = self._keep_result(self.model, len(done))
         learned = self.last = replace(result, confidence=confidence)
         publish(learned)
         self.judge.learn(examples, check)
@@ -162,23 +175,23 @@ class GroupLearner:
             has_more = self.judge.catch_up(examples, check)
         return learned
 
-    def _result(self, model: LargeMarginDPP, n_groups: int) -> LearningResult:
-        """Return and keep the result of a model, with the scores of the last one."""
+    def _keep_result(self, model: LargeMarginDPP, n_groups: int) -> LearningResult:
+        """Set and return ``last``: the new model, and scores of the result before."""
         weights = zip(self.feature_names, model.theta_.tolist(), strict=True)
         self.last = replace(
             self.last or LearningResult(),
             n_groups=n_groups,
-            family=over_omega(model),
+            family=odds_family(model),
             weights=tuple(sorted(weights, key=lambda pair: -abs(pair[1]))),
-            kinds=self._kinds(model),
+            kinds=self._describe_kinds(model),
             comparison=self.comparison,
         )
         return self.last
 
-    def _confidence(
+    def _expected_scores(
         self, model: LargeMarginDPP, done: Mapping[int, IntArray], check: Check
     ) -> dict[int, float]:
-        """Return the expected F-scores of proposals, by group, of the next groups."""
+        """Return ``expected_f`` of proposals by group, in the first groups not done."""
         others = [g for g in range(len(self.ground_sets)) if g not in done]
         found: dict[int, float] = {}
         n_items = 0
@@ -192,8 +205,8 @@ class GroupLearner:
             found[group] = expected_f(ensemble.marginals(), chosen)
         return found
 
-    def _kinds(self, model: LargeMarginDPP) -> tuple[Kind, ...]:
-        """Return the kinds of the weightiest kernel of kinds, or none."""
+    def _describe_kinds(self, model: LargeMarginDPP) -> tuple[Kind, ...]:
+        """Return kinds of the ``Kinds`` with most weight, common ones first; or ()."""
         weightiest = max(
             learned_parts(model, Kinds), key=lambda kinds: kinds.weight, default=None
         )
@@ -217,7 +230,7 @@ class GroupLearner:
 
 
 def expected_f(probability: FloatArray, chosen: IntArray) -> float:
-    r"""Return about which F-score a model expects of a choice.
+    r"""Return an approximation of the F-score that a model expects of a choice.
 
     .. math:: \frac{2 \sum_{i \in A} p_i}{|A| + \sum_i p_i}
 

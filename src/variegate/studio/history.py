@@ -27,12 +27,13 @@ from variegate.studio.store import Event
 class GroupPicks:
     """The picks of one group, which was done ``n_ends`` times."""
 
-    #: The proposal under the picks; None while any proposal is.
+    #: The proposal that picks started from; None before the first pick, while the
+    #: newest proposal is shown.
     base: frozenset[int] | None = None
-    #: Items that a person took, or took away, since.
+    #: Items that a person took (True) or took away (False) since.
     decided: dict[int, bool] = field(default_factory=dict)
     n_ends: int = 0
-    #: Whether it is done, and the proposal was accepted as it stood at first.
+    #: Whether it is done, and the first time its picks were just the proposal.
     is_unchanged: bool = False
 
     @property
@@ -40,8 +41,8 @@ class GroupPicks:
         """Whether the group is finished."""
         return self.n_ends > 0
 
-    def on(self, proposal: Collection[int]) -> frozenset[int]:
-        """Return the picks on ``base``, or on this proposal while there is none."""
+    def apply_to(self, proposal: Collection[int]) -> frozenset[int]:
+        """Return the picked items: ``base``, or else ``proposal``, with ``decided``."""
         base = frozenset(proposal) if self.base is None else self.base
         taken = {item for item, picked in self.decided.items() if picked}
         return (base | taken) - (self.decided.keys() - taken)
@@ -51,24 +52,25 @@ class History:
     """The picks of all groups; :meth:`add` takes events in the order they happened."""
 
     def __init__(self) -> None:
+        #: The number of the group that is shown; None before the first event.
         self.current: int | None = None
-        #: Events that can be undone, the last one first to be.
+        #: Events that can be undone, in order: the last is undone first.
         self._undoable: list[Event] = []
         self._of_group: dict[int, list[Event]] = {}
         self._picks: dict[int, GroupPicks] = {}
 
-    def group(self, number: int) -> GroupPicks:
-        """Return the picks of a group."""
+    def group_picks(self, number: int) -> GroupPicks:
+        """Return the picks of a group, empty ones if it has no events."""
         return self._picks.get(number, GroupPicks())
 
     @property
     def last(self) -> Event | None:
-        """The event that is undone next."""
+        """The event that is undone next, None if there is none."""
         return self._undoable[-1] if self._undoable else None
 
     @property
     def done(self) -> list[int]:
-        """Groups that are finished, by the time of their first end."""
+        """Numbers of the finished groups, in the order of their first "done" event."""
         first = {
             next(e.seq for e in self._of_group[number] if e.kind == "done"): number
             for number, picks in self._picks.items()
@@ -78,7 +80,7 @@ class History:
 
     @property
     def n_unchanged(self) -> int:
-        """Finished groups whose proposal was accepted as it stood."""
+        """The number of finished groups whose proposal was accepted unchanged."""
         return sum(picks.is_unchanged for picks in self._picks.values())
 
     def add(self, event: Event) -> None:
@@ -140,7 +142,11 @@ class ShownProposal:
         self._is_learned = False
 
     def update(self, group: int, chosen: list[int], is_learned: bool) -> list[int]:
-        """Return the choice to show in a group, where ``chosen`` is the newest."""
+        """Return the items to show as the proposal of the group that is shown.
+
+        ``chosen`` is the newest proposal, of a learned model if ``is_learned``; earlier
+        items are returned where the proposal stays.
+        """
         now = time.monotonic()
         if group != self._group:
             self._group, self._since, self._chosen = group, now, None
@@ -153,5 +159,5 @@ class ShownProposal:
         return self._chosen
 
     def reset(self) -> None:
-        """Show the newest choice next: the person asked for it."""
+        """Drop the kept items, so that ``update`` returns the newest proposal next."""
         self._chosen = None

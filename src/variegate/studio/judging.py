@@ -1,4 +1,4 @@
-"""Scores on groups that were not learned from.
+"""Scores on groups that were not learned from, by number of groups and by omega.
 
 Every group that is done is held out in turn.  When it is first done it joins one of
 four folds, that with the fewest groups so far, and stays there.  Four models are
@@ -25,7 +25,7 @@ from variegate._typing import IntArray
 from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import GroundSet
 from variegate.studio.choices import untrained_choice, usual_size
-from variegate.studio.kernel_candidates import Example, fit_model, over_omega
+from variegate.studio.kernel_candidates import Example, fit_model, odds_family
 from variegate.tuning.family import ODDS_OMEGAS
 from variegate.tuning.folds import Trial
 from variegate.tuning.held_out import scores_of
@@ -33,8 +33,8 @@ from variegate.tuning.path import PathPoint
 
 N_FOLDS = 4
 
-#: Groups that are judged, and about how many items of them, at most; evenly spread over
-#: those that are done.
+#: The largest number of groups that are judged, evenly spread over those that are done,
+#: and about the largest number of their items.
 _MOST_JUDGED = 100
 _MOST_ITEMS = 20_000
 
@@ -43,18 +43,18 @@ _PATH: tuple[float, ...] = tuple(
     np.geomspace(ODDS_OMEGAS[0], ODDS_OMEGAS[-1], 13).tolist()
 )
 
-#: Called between steps; raises to give up.
+#: Called between fits and scores; raises an exception to give up.
 Check = Callable[[], None]
 
 #: Groups with their picks, in the order in which they were done.
 Examples = Mapping[int, Example]
 
-#: By the fold that they have not seen.
+#: Models by the number of the fold that they have not seen.
 _Models = dict[int, LargeMarginDPP]
 
 
 def is_on_curve(n: int) -> bool:
-    """Return whether the curve has a point there: 2, 3, 4, 6, 8, 12, 16, 24, ..."""
+    """Return whether the curve has a point for n groups: 2, 3, 4, 6, 8, 12, 16, ..."""
     return n >= 2 and (
         n & (n - 1) == 0 or (n % 3 == 0 and (n // 3) & (n // 3 - 1) == 0)
     )
@@ -73,19 +73,22 @@ class CurvePoint:
 class Judge:
     """Models that have not seen one fold of the groups, and their scores."""
 
+    #: The estimator, with its kernel, that is fitted.
     candidate: LargeMarginDPP
-    #: Limits on choices from a group, by its number.
+    #: By number of a group, limits on choices from it: arguments of ``decode``.
     limits: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    #: The fold, from 0, by number of a group.
     fold_of: dict[int, int] = field(default_factory=dict)
+    #: The models of all groups that are done.
     models: _Models = field(default_factory=dict)
-    #: The models after some numbers of groups.
+    #: The models of each point of the curve, by number of groups.
     points: dict[int, _Models] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._cached_choice = lru_cache(4096)(self._choose)
 
     def assign(self, groups: Sequence[int]) -> None:
-        """Put every new group into a fold."""
+        """Add every new group to ``fold_of``, in the fold with the fewest groups."""
         counts = Counter(self.fold_of.values())
         for group in groups:
             if group not in self.fold_of:
@@ -94,9 +97,9 @@ class Judge:
                 counts[fold] += 1
 
     def learn(self, done: Examples, check: Check) -> None:
-        """Bring the four models up to date, and give the curve its points."""
+        """Set ``models``, each fitted without one fold, also as the last point."""
         self.assign(list(done))
-        self.models = self._fit(done, check)
+        self.models = self._fit_folds(done, check)
         n = len(done)
         # The last point may be at any number, the others are on the curve.
         self.points = {
@@ -106,18 +109,18 @@ class Judge:
             self.points[n] = self.models
 
     def catch_up(self, done: Examples, check: Check) -> bool:
-        """Learn a point of the curve that is missing; return whether there was one.
+        """Fit models for the curve's first missing point; return False without one.
 
         Points are missing after a start of the studio, or of another candidate.
         """
         for n in range(2, len(done)):
             if is_on_curve(n) and n not in self.points:
-                self.points[n] = self._fit(dict(list(done.items())[:n]), check)
+                self.points[n] = self._fit_folds(dict(list(done.items())[:n]), check)
                 return True
         return False
 
-    def _fit(self, done: Examples, check: Check) -> _Models:
-        """Return models by the fold they leave out, where other groups remain."""
+    def _fit_folds(self, done: Examples, check: Check) -> _Models:
+        """Return models by the fold they leave out, unless that leaves no groups."""
         models = {}
         for fold in range(N_FOLDS):
             others = [done[group] for group in done if self.fold_of[group] != fold]
@@ -127,8 +130,8 @@ class Judge:
         return models
 
     def curve(self, done: Examples, check: Check) -> tuple[CurvePoint, ...]:
-        """Return mean F-scores by number of groups, on all groups done by now."""
-        judged = _spread(done)
+        """Return a point for each number of groups, all scored on the same groups."""
+        judged = _groups_to_judge(done)
         sizes = {group: len(picks) for group, (_, picks) in done.items()}
         untrained = {}
         for group in judged:
@@ -152,11 +155,11 @@ class Judge:
         return tuple(curve)
 
     def path(self, done: Examples, check: Check) -> tuple[PathPoint, ...]:
-        """Return mean scores and errors by omega, on held-out groups; () of none."""
-        able = [g for g in _spread(done) if self.fold_of.get(g) in self.models]
+        """Return mean held-out scores by omega; () while no group can be held out."""
+        able = [g for g in _groups_to_judge(done) if self.fold_of.get(g) in self.models]
         if not able:
             return ()
-        families = {fold: over_omega(model) for fold, model in self.models.items()}
+        families = {fold: odds_family(model) for fold, model in self.models.items()}
         points = []
         for omega in _PATH:
             check()
@@ -166,20 +169,20 @@ class Judge:
                 model = families[self.fold_of[group]].at(omega)
                 rows.append(scores_of(self._choose(model, ground_set, group), picks))
             trial = Trial([], [np.array(rows)])
-            means, errors = trial.means(), trial.errors(np.arange(len(able)))
+            means, errors = trial.means(), trial.standard_errors(np.arange(len(able)))
             points.append(PathPoint(omega, *means.tolist(), *errors.tolist()))
         return tuple(points)
 
     def _choose(
         self, model: LargeMarginDPP, ground_set: GroundSet, group: int
     ) -> IntArray:
-        """Choose in a group as the studio proposes."""
+        """Return the items that greedy decoding chooses, within ``limits[group]``."""
         ensemble = model.ensemble(ground_set)
         return ensemble.decode("greedy", **self.limits.get(group, {})).indices
 
 
-def _spread(done: Examples) -> list[int]:
-    """Return the groups that are judged: all, or evenly spread ones."""
+def _groups_to_judge(done: Examples) -> list[int]:
+    """Return the numbers of groups to judge: all, or ``_MOST_JUDGED`` evenly spread."""
     groups = list(done)
     mean = sum(len(ground_set) for ground_set, _ in done.values()) / max(1, len(done))
     most = max(1, min(_MOST_JUDGED, int(_MOST_ITEMS / max(1.0, mean))))
@@ -190,7 +193,7 @@ def _spread(done: Examples) -> list[int]:
 
 
 def verdict_on(curve: Sequence[CurvePoint]) -> str:
-    """Return a sentence on whether learning pays, by the last point in two digits."""
+    """Return a sentence on whether learned proposals have a higher F than untrained."""
     if not curve or curve[-1].n < 4:
         return "From 4 groups on, this says whether learning pays."
     f, untrained = round(curve[-1].f, 2), round(curve[-1].untrained_f, 2)

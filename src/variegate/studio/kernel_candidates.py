@@ -40,7 +40,7 @@ from variegate.kernels import (
 from variegate.tuning.family import OmegaFamily, fit_from_neighbour
 from variegate.tuning.kernel_search import KernelSearch
 
-#: A group, and the items that were picked from it.
+#: A group, and the numbers of the items that were picked from it.
 Example = tuple[GroundSet, IntArray]
 
 #: A penalty that is strong enough for a single group; iterations and a tolerance for
@@ -59,7 +59,11 @@ def fit_model(
     examples: Sequence[Example],
     start: LargeMarginDPP | None = None,
 ) -> LargeMarginDPP:
-    """Return a model fitted to examples, or ``start`` after a few more iterations."""
+    """Return a clone of ``estimator`` fitted to examples.
+
+    With ``start``, a fitted model, a copy of it is fitted for ``_WARM_ITER`` more
+    iterations.
+    """
     ground_sets, picks = map(list, zip(*examples, strict=True))
     if start is None:
         model = clone(estimator)
@@ -71,30 +75,30 @@ def fit_model(
 def candidates_for(
     kernels: Mapping[str, Kernel], ground_sets: Sequence[GroundSet]
 ) -> dict[str, LargeMarginDPP]:
-    """Return an estimator for every kernel, initialized on all or many groups."""
+    """Return unfitted estimators by kernel name, initialized on the first groups."""
     ends = np.cumsum([len(ground_set) for ground_set in ground_sets])
     some = ground_sets[: max(1, int((ends <= _MOST_ITEMS).sum()))]
     return {
-        name: clone(_ESTIMATOR).set_params(kernel=initialized(kernel, some))
+        name: clone(_ESTIMATOR).set_params(kernel=initialize_kernel(kernel, some))
         for name, kernel in kernels.items()
     }
 
 
-def over_omega(model: LargeMarginDPP) -> OmegaFamily:
-    """Return a model at every omega of the knob."""
+def odds_family(model: LargeMarginDPP) -> OmegaFamily:
+    """Return a family: for each omega, ``model`` with odds multiplied by omega."""
     model = copy.copy(model)
-    model.kernel_ = model.kernel = _plain(model.kernel_)
+    model.kernel_ = model.kernel = _storable_kernel(model.kernel_)
     return OmegaFamily.by_odds(model)
 
 
-def _plain(kernel: Kernel) -> Kernel:
-    """Return a fitted kernel of a class that model files know."""
+def _storable_kernel(kernel: Kernel) -> Kernel:
+    """Return a copy of a fitted kernel, of a class that model files can hold."""
     kernel = copy.copy(kernel)
     if isinstance(kernel, InitializedKinds):
         kernel.__class__ = Kinds
     if isinstance(kernel, Mixture):
-        kernel.kernels = list(map(_plain, kernel.kernels))
-        kernel.kernels_ = list(map(_plain, kernel.kernels_))
+        kernel.kernels = list(map(_storable_kernel, kernel.kernels))
+        kernel.kernels_ = list(map(_storable_kernel, kernel.kernels_))
     return kernel
 
 
@@ -102,17 +106,22 @@ class InitializedKinds(Kinds):
     """:class:`variegate.Kinds` that keep their first centres in every fit and clone."""
 
     def fit(self, ground_sets: Sequence[GroundSet]) -> Self:
-        """Find centres, unless there are some."""
+        """Compute the centres of kinds, unless there are some; return this kernel."""
         return self if hasattr(self, "centers_") else super().fit(ground_sets)
 
     def __sklearn_clone__(self) -> Self:
+        """Return a copy with the centres, which ``clone`` would drop."""
         return copy.copy(self)
 
 
-def initialized(kernel: Kernel, ground_sets: Sequence[GroundSet]) -> Any:
-    """Return a kernel that starts as if fitted to all of these ground sets."""
+def initialize_kernel(kernel: Kernel, ground_sets: Sequence[GroundSet]) -> Any:
+    """Return a kernel whose later fits start from these ground sets.
+
+    Centres of ``Kinds`` and default bandwidths are computed here, and every later fit
+    starts from them; other kernels are returned as they are.
+    """
     if isinstance(kernel, Mixture):
-        parts = [initialized(part, ground_sets) for part in kernel.kernels]
+        parts = [initialize_kernel(part, ground_sets) for part in kernel.kernels]
         return clone(kernel).set_params(kernels=parts)
     if isinstance(kernel, Kinds):
         return InitializedKinds(**kernel.get_params(deep=False)).fit(ground_sets)
@@ -133,7 +142,7 @@ class Comparison:
 
 
 def is_compared(n: int) -> bool:
-    """Return whether candidates are compared once ``n`` groups are done."""
+    """Return whether candidates are compared once n groups are done: 4, 8, 16, ..."""
     return n >= 4 and n & (n - 1) == 0
 
 
@@ -142,7 +151,10 @@ def compare(
     ground_sets: Sequence[GroundSet],
     examples: Sequence[Example],
 ) -> Comparison:
-    """Return the best candidate in cross-validation on the last examples."""
+    """Compare kernels by cross-validation on the last ``_MOST_COMPARED`` examples.
+
+    ``ground_sets`` are those of all groups, on which kernels are initialized.
+    """
     some = examples[-_MOST_COMPARED:]
     found: dict[str, Any] = {
         name: estimator.kernel

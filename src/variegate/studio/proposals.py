@@ -40,27 +40,27 @@ _CACHED_VIEWS = 16
 _CACHED_ORDERS = 4
 _CACHED_CELLS = 2e7
 
-#: Omegas closer than this share of an octave are one.
+#: Omegas are rounded to this many steps for each factor of 2, to be cached.
 _STEPS = 64
 
-#: Parts of the quality that are named, at most.
+#: Features that an explanation names at most.
 _MOST_PARTS = 12
 
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """Sorted items chosen in one group.
-
-    ``probability`` is that of each item to be chosen, None where nothing is learned.
-    """
+    """The items chosen in one group at one omega."""
 
     #: Within the range that was learned.
     omega: float
+    #: Sorted item numbers.
     chosen: IntArray
+    #: The probability (N,) that each item is chosen, None where nothing is learned.
     probability: FloatArray | None
 
 
-#: A group as a model sees it at one omega; only choices where nothing is learned.
+#: The proposal in a group at one omega, with its ensemble and model, which are None
+#: where nothing is learned.
 _View = tuple[Proposal, LEnsemble | None, LargeMarginDPP | None]
 
 
@@ -84,37 +84,37 @@ class Proposer:
         self._family = material.prior if learned is None else learned.family
         room = int(_CACHED_CELLS / max(material.sizes) ** 2)
         self._choice = lru_cache(_CACHED_CHOICES)(self._choose)
-        self._view = lru_cache(max(1, min(_CACHED_VIEWS, room)))(self._see)
+        self._view = lru_cache(max(1, min(_CACHED_VIEWS, room)))(self._compute_view)
         self._order = lru_cache(max(1, min(_CACHED_ORDERS, room)))(self._greedy_order)
 
     def using(self, learned: LearningResult | None, picks: Picks) -> Proposer:
-        """Return a proposer by another result, and by the picks of done groups."""
+        """Return a proposer for the same material, another result and other picks."""
         return Proposer(self._material, learned, picks)
 
     def omegas(self) -> tuple[float, float]:
-        """Return the smallest and the largest omega, the factor on all odds."""
+        """Return the smallest and largest omega; an omega multiplies all odds."""
         known = ODDS_OMEGAS if self._family is None else self._family.omegas
         return known[0], known[-1]
 
     def choose(self, group: int, omega: float = 1.0) -> IntArray:
         """Return the sorted items chosen in a group; omega multiplies all odds."""
-        return self._choice(group, self._nearest(omega))
+        return self._choice(group, self._nearest_omega(omega))
 
     def propose(self, group: int, omega: float = 1.0) -> Proposal:
         """Return the choice in a group, with the probability of every item."""
-        return self._view(group, self._nearest(omega))[0]
+        return self._view(group, self._nearest_omega(omega))[0]
 
-    def _nearest(self, omega: float) -> float:
-        """Return the nearest omega that is distinguished, in the range learned."""
+    def _nearest_omega(self, omega: float) -> float:
+        """Return omega, rounded to 1/``_STEPS`` octaves, within the range learned."""
         omega = 2.0 ** (round(_STEPS * float(np.log2(omega))) / _STEPS)
         return omega if self._family is None else float(np.clip(omega, *self.omegas()))
 
     def _choose(self, group: int, omega: float) -> IntArray:
-        """Choose in a group at a distinguished omega, without the cache."""
+        """Return the sorted items chosen in a group, computed without the cache."""
         if self._learned is not None:
-            return self._order(group).chosen(omega)
+            return self._order(group).choose(omega)
         if self._family is None:
-            return self._untrained(group, omega)
+            return self._choose_untrained(group, omega)
         return self._view(group, omega)[0].chosen
 
     def _greedy_order(self, group: int) -> GreedyOrder:
@@ -123,8 +123,12 @@ class Proposer:
         ensemble = self._family.at(1.0).ensemble(self._material.ground_set(group))
         return GreedyOrder(ensemble, **self._material.limits(group))
 
-    def _untrained(self, group: int, omega: float) -> IntArray:
-        """Choose more or fewer than usual: the fourth root of omega times as many."""
+    def _choose_untrained(self, group: int, omega: float) -> IntArray:
+        """Return the sorted items that :func:`variegate.select` chooses in a group.
+
+        Their number is the mean of the picks, or that of ``untrained_choice`` before
+        the first, times the fourth root of omega.
+        """
         ground_set = self._material.ground_set(group)
         size, limits = self._size, self._material.limits(group)
         if size is None:
@@ -132,20 +136,24 @@ class Proposer:
         k = max(1, round(size * omega**0.25))
         return untrained_choice(ground_set, k, **limits)
 
-    def _see(self, group: int, omega: float) -> _View:
-        """Return a proposal with its ensemble and model, None before learning."""
+    def _compute_view(self, group: int, omega: float) -> _View:
+        """Return proposal, ensemble and model, as a ``_View``, without the cache."""
         ground_set = self._material.ground_set(group)
         if self._family is None:
-            return Proposal(omega, self._untrained(group, omega), None), None, None
+            return (
+                Proposal(omega, self._choose_untrained(group, omega), None),
+                None,
+                None,
+            )
         model = self._family.at(omega)
         ensemble = model.ensemble(ground_set)
         chosen = ensemble.decode("greedy", **self._material.limits(group)).indices
         return Proposal(omega, chosen, ensemble.marginals()), ensemble, model
 
     def next_group(self, done: Collection[int], order: str = "unsure") -> int | None:
-        """Return the group not done that has the least confidence, or the first.
+        """Return the number of a group not done: of least confidence, or the first.
 
-        The first if nothing is known, or ``order`` is "given"; None if all are done.
+        The first if ``order`` is "given" or nothing is learned; None if all are done.
         """
         others = [g for g in range(len(self._material.names)) if g not in done]
         if order == "unsure" and self._learned is not None:
@@ -156,7 +164,7 @@ class Proposer:
         return next(iter(others), None)
 
     def omega_for(self, name: str, value: float) -> float:
-        """Return the factor on all odds at which "precision" or "recall" is ``value``.
+        """Return the omega at which held-out "precision" or "recall" is ``value``.
 
         It is 1 before anything is learned; see ``omega_on_path``.
         """
@@ -166,15 +174,15 @@ class Proposer:
     def why(
         self, group: int, item: int, chosen: Collection[int], omega: float = 1.0
     ) -> dict[str, Any]:
-        """Explain an item beside those that are chosen, as plain values.
+        """Explain how an item suits a group and its chosen items, as values for JSON.
 
         ``probability``: that it is chosen, None without a model.  ``quality``: the
         features that add most to its log-quality above the mean of the group, with
-        their ``name``, ``value`` in DATA and ``part``; none without a model.  ``like``:
-        the number ``n`` and the ``similarity`` of the most similar item of the others
-        chosen, or None.
+        their ``name``, ``value`` in DATA and ``part``, the amount; [] without a model.
+        ``like``: the number ``n`` and the ``similarity`` of the most similar item of
+        the others chosen, or None.
         """
-        proposal, ensemble, model = self._view(group, self._nearest(omega))
+        proposal, ensemble, model = self._view(group, self._nearest_omega(omega))
         ground_set, quality = self._material.ground_set(group), []
         probability, like = None, None
         if model is not None and proposal.probability is not None:
@@ -201,29 +209,34 @@ class Proposer:
         return {"probability": probability, "quality": quality, "like": like}
 
     def outline(self, group: int) -> dict[str, Any]:
-        """Return places of the items on a map, as plain values.
+        """Outline a group: return its items' coordinates on a map, as values for JSON.
 
         With ``kind`` "components", ``x`` and ``y`` are the first two principal
         components of the similarity features, scaled to [-1, 1].  With "kinds", for
-        models that have some, ``x`` is the column and ``y``, from 0 to 1, the
-        probability of that kind; ``columns`` are the names.
+        models with learned kinds of items, ``x`` is the number of the item's likeliest
+        kind, the most common first, ``y`` its probability, and ``columns`` the names.
         """
         ground_set = self._material.ground_set(group)
-        model = None if self._family is None else self._family.at(self._nearest(1.0))
+        family = self._family
+        model = None if family is None else family.at(self._nearest_omega(1.0))
         kinds = [] if model is None else learned_parts(model, Kinds)
         weightiest = max(kinds, key=lambda one: one.weight, default=None)
         if weightiest is None:
-            places, names = _components(ground_set), None
+            coordinates, names = _component_coordinates(ground_set), None
         else:
             p = weightiest.kernel.kinds(ground_set, weightiest.parameters)
-            places, names = _by_kinds(p)
-        x, y = places.T.tolist()
+            coordinates, names = _kind_coordinates(p)
+        x, y = coordinates.T.tolist()
         kind = "components" if names is None else "kinds"
         return {"kind": kind, "x": x, "y": y, "columns": names}
 
 
-def _by_kinds(p: FloatArray) -> tuple[FloatArray, tuple[str, ...]]:
-    """Return places (N, 2) and names of columns, of the probabilities (N, kinds)."""
+def _kind_coordinates(p: FloatArray) -> tuple[FloatArray, tuple[str, ...]]:
+    """Return coordinates (N, 2) and names of columns, from probabilities (N, kinds).
+
+    They are the column of an item's likeliest kind, and its probability.  Columns are
+    the kinds that are likeliest for some item, the most common first.
+    """
     present, kind, counts = np.unique(
         p.argmax(axis=1), return_inverse=True, return_counts=True
     )
@@ -233,8 +246,8 @@ def _by_kinds(p: FloatArray) -> tuple[FloatArray, tuple[str, ...]]:
     return np.column_stack([column[kind], p.max(axis=1)]), names
 
 
-def _components(ground_set: GroundSet) -> FloatArray:
-    """Return the first two principal components (N, 2), scaled to [-1, 1]."""
+def _component_coordinates(ground_set: GroundSet) -> FloatArray:
+    """Return two principal components (N, 2) of unit features, within [-1, 1]."""
     F = unit_rows(embeddings_of(ground_set))
     F = F - F.mean(axis=0)
     # From the smaller of the two Gram matrices.
@@ -252,9 +265,10 @@ def _components(ground_set: GroundSet) -> FloatArray:
 def omega_on_path(learned: LearningResult, name: str, value: float) -> float:
     """Return the omega at which precision or recall is expected to be ``value``.
 
-    Of those at which it is at least that, the one that gives up least of the other:
-    the smallest for a recall, the largest for a precision; between two points of the
-    path by the logarithm of omega.  Where no point reaches it, the end of the path.
+    It is found on ``learned.path``, held-out scores in the order of omegas, between
+    two points by interpolation of log omega.  Of omegas at which ``name`` reaches
+    ``value``, it is the smallest for recall and the largest for precision; where none
+    does, the last of the path in this direction; 1 without a path.
     """
     path = learned.path if name == "recall" else learned.path[::-1]
     if not path:

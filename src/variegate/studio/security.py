@@ -74,13 +74,13 @@ class Access:
 
     @property
     def cookie(self) -> str:
-        """The cookie's name, as browsers keep one jar for all ports of a machine."""
+        """The name of the cookie, own to the token, as ports share their cookies."""
         return f"studio-{hashlib.sha256(self.token.encode()).hexdigest()[:16]}"
 
     def check_origin(self, headers: Headers, path: str) -> None:
-        """Refuse requests to other machines, and those that other pages make."""
+        """Raise HTTPException for other hosts, and for other pages but links to "/"."""
         hosts = headers.getlist("host")
-        if len(hosts) != 1 or not self._is_ours(hosts[0]):
+        if len(hosts) != 1 or not self._is_this_machine(hosts[0]):
             raise HTTPException(
                 HTTPStatus.MISDIRECTED_REQUEST, "this is not the machine asked for"
             )
@@ -93,8 +93,8 @@ class Access:
         ):
             raise HTTPException(HTTPStatus.FORBIDDEN, "other pages get nothing here")
 
-    def _is_ours(self, host: str) -> bool:
-        """Return whether a host, perhaps with a port, is this machine."""
+    def _is_this_machine(self, host: str) -> bool:
+        """Return whether a ``Host`` header, perhaps with a port, names this machine."""
         match = _HOST.fullmatch(host.lower())
         name = (match[1] or match[2]) if match else None
         if not name:
@@ -102,14 +102,14 @@ class Access:
         return name in self.hosts or (self.any_address and as_address(name) is not None)
 
     def has_token(self, given: Iterable[str | None]) -> bool:
-        """Return whether one of these is the token."""
+        """Return whether one of these texts is the token, compared in constant time."""
         ours, texts = self.token.encode(), [one or "" for one in given]
         known = [text.encode("utf-8", "replace") for text in texts]
         return any(secrets.compare_digest(one, ours) for one in known)
 
 
 def as_address(host: str) -> IPv4Address | IPv6Address | None:
-    """Return an address in numbers, or None for a name."""
+    """Return a host as an IP address, or None if it is a name."""
     try:
         return ip_address(host)
     except ValueError:
@@ -132,7 +132,7 @@ class Guard:
         has_started = False
 
         async def send_protected(message: Message) -> None:
-            """Send a message, with our headers at the start."""
+            """Send a message, with ``_HEADERS`` added where an answer starts."""
             nonlocal has_started
             if message["type"] == "http.response.start":
                 has_started = True
@@ -142,23 +142,28 @@ class Guard:
             await send(message)
 
         try:
-            response = self._check(scope)
+            response = self._check_access(scope)
             if response is None:
-                scope["body"] = await _body(scope, receive)
+                scope["body"] = await _read_body(scope, receive)
                 await self.app(scope, receive, send_protected)
                 return
         except HTTPException as error:
-            response = _refusal(scope, error.status_code, error.detail)
+            response = _refusal_response(scope, error.status_code, error.detail)
         except Exception:
             _logger.exception("%s %s failed", scope["method"], scope["path"])
             if has_started:
                 raise
             reason = "something went wrong here; the terminal has the details"
-            response = _refusal(scope, HTTPStatus.INTERNAL_SERVER_ERROR, reason)
+            response = _refusal_response(
+                scope, HTTPStatus.INTERNAL_SERVER_ERROR, reason
+            )
         await response(scope, receive, send_protected)
 
-    def _check(self, scope: Scope) -> Response | None:
-        """Refuse strangers; return a redirect with a cookie for a token, else None."""
+    def _check_access(self, scope: Scope) -> Response | None:
+        """Return None if the app may answer; raise HTTPException to refuse a request.
+
+        If the token is in the address, return a redirect to "/" that sets the cookie.
+        """
         headers = Headers(scope=scope)
         self.access.check_origin(headers, scope["path"])
         if len(scope["path"]) + len(scope["query_string"]) > MOST_LETTERS:
@@ -182,8 +187,8 @@ class Guard:
         return None
 
 
-async def _body(scope: Scope, receive: Receive) -> bytes:
-    """Return the body of a request, b"" of a GET; refuse a large or slow one."""
+async def _read_body(scope: Scope, receive: Receive) -> bytes:
+    """Return the body of a POST, b"" of a GET; HTTPException if bad, large or slow."""
     if scope["method"] in ("GET", "HEAD"):
         return b""
     headers = Headers(scope=scope)
@@ -213,8 +218,8 @@ async def _body(scope: Scope, receive: Receive) -> bytes:
     return body
 
 
-def _refusal(scope: Scope, status: int, reason: str) -> Response:
-    """Return an answer with the reason, JSON for the API, that closes."""
+def _refusal_response(scope: Scope, status: int, reason: str) -> Response:
+    """Return an answer that ends the connection: JSON for the API, else plain text."""
     # The rest of the request is not waited for.
     headers = {"connection": "close"}
     if scope["path"].startswith("/api/"):

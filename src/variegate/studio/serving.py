@@ -41,7 +41,7 @@ def serve(
     called with the address to open, before the first request.
     """
     token = token or secrets.token_urlsafe(32)
-    with closing(_bound(host, port)) as listener:
+    with closing(_bind(host, port)) as listener:
         port = listener.getsockname()[1]
         is_open = not is_loopback(host)
         own_name = [socket.gethostname().lower()] if is_open else []
@@ -49,7 +49,7 @@ def serve(
         access = Access(token, names, any_address=is_open)
         server = _Server(studio_app(session, access))
         try:
-            on_start(f"http://{_as_name(host)}:{port}/?token={token}")
+            on_start(f"http://{_url_host(host)}:{port}/?token={token}")
             server.run(sockets=[listener])
         except KeyboardInterrupt:
             pass  # interrupted before the server had started
@@ -61,8 +61,8 @@ def is_loopback(host: str) -> bool:
     return host.lower() == "localhost" if address is None else address.is_loopback
 
 
-def _bound(host: str, port: int) -> socket.socket:
-    """Return a socket that listens: early requests wait for the server."""
+def _bind(host: str, port: int) -> socket.socket:
+    """Return a socket that listens on ``host`` and ``port``; OSError if it cannot."""
     try:
         family, _, _, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -83,8 +83,8 @@ def _bound(host: str, port: int) -> socket.socket:
         ) from error
 
 
-def _as_name(host: str) -> str:
-    """Return a host as it stands in an address that this machine can open."""
+def _url_host(host: str) -> str:
+    """Return a host for a URL: loopback for "any address", IPv6 in brackets."""
     address = as_address(host)
     if address is not None and address.is_unspecified:
         host = "127.0.0.1" if address.version == 4 else "::1"
@@ -115,7 +115,7 @@ class _Server(uvicorn.Server):
         self._streams = app.state.streams
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """End the server, at once if it was asked before."""
+        """Let the server end after a first signal, and end at once after a second."""
         # Not raised again at the end: to be interrupted is how a server ends.
         self.force_exit = self.should_exit
         self.should_exit = True
@@ -136,7 +136,7 @@ class Connection(H11Protocol):
     connections, and ``timeout_keep_alive`` begins after an answer only.
     """
 
-    #: How many there may be.
+    #: The largest number of open connections.
     MOST = 256
 
     #: Seconds for the head of a request to arrive, and for an answer to be taken.
@@ -145,19 +145,19 @@ class Connection(H11Protocol):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._since = 0.0
+        self._since = 0.0  # time of the event loop at which it was made
         self._timers: dict[str, asyncio.TimerHandle] = {}
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is being answered."""
+        """Whether the connection has no request that is being answered."""
         return self.cycle is None or self.cycle.response_complete
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take a connection, in place of one that is idle if there are too many."""
+        """Time the first request; close the oldest idle connection if too many."""
         super().connection_made(transport)
         self._since = self.loop.time()
-        self._start("request", self.REQUEST_SECONDS, self._give_up)
+        self._start_timer("request", self.REQUEST_SECONDS, self._close_if_idle)
         others = [one for one in self.connections if isinstance(one, Connection)]
         others = [one for one in others if not one.transport.is_closing()]
         if len(others) > self.MOST:
@@ -165,40 +165,41 @@ class Connection(H11Protocol):
             min(idle, key=lambda one: one._since).transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget a connection."""
+        """Stop the timers of this connection, which is closed."""
         super().connection_lost(exc)
-        self._stop("request")
-        self._stop("answer")
+        self._stop_timer("request")
+        self._stop_timer("answer")
 
     def data_received(self, data: bytes) -> None:
-        """Take data, and wait for the rest of a request if there is one."""
+        """Take bytes; stop the timer of a request if it is complete, or start it."""
         super().data_received(data)
         if self.is_idle:
-            self._start("request", self.REQUEST_SECONDS, self._give_up)
+            self._start_timer("request", self.REQUEST_SECONDS, self._close_if_idle)
         else:
-            self._stop("request")
+            self._stop_timer("request")
 
     def pause_writing(self) -> None:
-        """Limit the time that a client takes for an answer."""
+        """Start the timer that ends the connection, as the client reads too slowly."""
         super().pause_writing()
-        self._start("answer", self.ANSWER_SECONDS, self.transport.abort)
+        self._start_timer("answer", self.ANSWER_SECONDS, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """End this limit."""
+        """Stop the timer for the answer, as the client reads it again."""
         super().resume_writing()
-        self._stop("answer")
+        self._stop_timer("answer")
 
-    def _start(self, name: str, seconds: float, act: Callable[[], None]) -> None:
-        """Call ``act`` after some seconds, unless that timer is running."""
+    def _start_timer(self, name: str, seconds: float, act: Callable[[], None]) -> None:
+        """Call ``act`` after some seconds, unless timer ``name`` is already running."""
         if name not in self._timers:
             self._timers[name] = self.loop.call_later(seconds, act)
 
-    def _stop(self, name: str) -> None:
+    def _stop_timer(self, name: str) -> None:
+        """Cancel the timer "request" or "answer", if it is running."""
         if name in self._timers:
             self._timers.pop(name).cancel()
 
-    def _give_up(self) -> None:
+    def _close_if_idle(self) -> None:
         """Close the connection if it is idle."""
-        self._stop("request")
+        self._stop_timer("request")
         if self.is_idle:
             self.transport.abort()

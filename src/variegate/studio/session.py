@@ -24,7 +24,8 @@ from variegate.studio.proposals import Proposer
 from variegate.studio.store import Store
 from variegate.studio.teacher import Teacher
 
-#: A number no run reaches: a page that comes back to a later run finds a higher one.
+#: More changes than one run of the studio makes.  Numbers of changes start at a
+#: multiple, so that a page that was open before finds a higher one.
 _CHANGES_OF_A_RUN = 10**9
 
 #: Orders of groups: that of least confidence next, or as in DATA.
@@ -45,38 +46,41 @@ class ChangedError(SessionError):
 
 @dataclass(frozen=True)
 class Preferences:
-    """The knob or a target for it, and the order of the groups."""
+    """The slider's omega or a target for it, and the order of the groups."""
 
-    #: The cost of a missed item against one too many.
+    #: The cost of a missed item against one too many; unused with a target.
     omega: float = 1.0
     #: ``{"recall": 0.9}`` or ``{"precision": 0.9}``: the omega at which that is
     #: expected is taken instead.
     target: dict[str, float] | None = None
     order: str = ORDERS[0]
 
-    def changed(self, changes: Mapping[str, Any]) -> Self:
-        """Return checked preferences with some changed; omega ends a target."""
+    def with_changes(self, changes: Mapping[str, Any]) -> Self:
+        """Return a copy with new values of fields by name; SessionError for bad ones.
+
+        A new omega without a target sets the target to None.
+        """
         if not changes or changes.keys() - asdict(self).keys():
             raise SessionError("give omega, target or order")
         values = dict(changes)
         if "omega" in changes:
             values = {"target": None, **values, "omega": as_omega(changes["omega"])}
         if values.get("target") is not None:
-            values["target"] = _target(values["target"])
+            values["target"] = _check_target(values["target"])
         if values.get("order", self.order) not in ORDERS:
             raise SessionError(f"order is one of {', '.join(ORDERS)}")
         return replace(self, **values)
 
 
 def as_omega(value: Any) -> float:
-    """Return a value that can be an omega, or refuse it."""
+    """Return a value of JSON as an omega; SessionError unless a positive number."""
     if not _is_number(value) or not value > 0.0:
         raise SessionError("omega is a positive number")
     return float(value)
 
 
-def _target(value: Any) -> dict[str, float]:
-    """Return a target that can be expected, or refuse it."""
+def _check_target(value: Any) -> dict[str, float]:
+    """Return ``{"precision": share}`` or "recall", share in (0, 1]; or SessionError."""
     if isinstance(value, dict) and len(value) == 1:
         ((name, share),) = value.items()
         is_known = name in ("precision", "recall")
@@ -114,21 +118,24 @@ class Session:
         self._was_learning = False
         teacher.listener = self._take_result
 
-    def start(self, **changes: Any) -> None:
-        """Resume from the store, with some preferences changed."""
+    def start(self, **preferences: Any) -> None:
+        """Resume from the store, begin to learn, and go to a group if none is current.
+
+        ``preferences``, new values of fields of ``Preferences``, replace stored ones.
+        """
         known = self.store.settings()
         self.changes.seq = known["runs"] * _CHANGES_OF_A_RUN
         kept = {name: known[name] for name in asdict(Preferences()) if name in known}
-        if kept or changes:
-            self._preferences = self._preferences.changed({**kept, **changes})
-        if changes:
+        if new := {**kept, **preferences}:
+            self._preferences = self._preferences.with_changes(new)
+        if preferences:
             self.store.set(**asdict(self._preferences))
         for event in self.store.events():
             self._history.add(event)
         with self._lock:
             self._teach()
             if self._history.current is None:
-                self._record("go", {"group": self._next(default=0)})
+                self._record("go", {"group": self._next_group(default=0)})
 
     def close(self) -> None:
         """End learning, and close the store."""
@@ -138,9 +145,9 @@ class Session:
     # State ---------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Return the state that the page shows, as plain values."""
+        """Return the state that the page shows, as values for JSON."""
         self.choice(self.current)
-        with self._lock, self._looking_at(self.current) as (mine, proposal):
+        with self._lock, self._locked_group(self.current) as (mine, proposal):
             history = self._history
             n_done, n_groups = len(history.done), len(self.material.names)
             all_done = "All groups are done." if n_done == n_groups else None
@@ -151,7 +158,7 @@ class Session:
                 "n_groups": n_groups,
                 "n_done": n_done,
                 "group": self._summary(self.current),
-                "picks": sorted(mine.on(proposal)),
+                "picks": sorted(mine.apply_to(proposal)),
                 "proposal": proposal,
                 **asdict(self._preferences),
                 "omega": self.omega,
@@ -165,7 +172,7 @@ class Session:
 
     @property
     def current(self) -> int:
-        """The current group."""
+        """The number of the group that is shown."""
         assert self._history.current is not None, "the session was not started"
         return self._history.current
 
@@ -175,31 +182,32 @@ class Session:
         return self._omega_of(self._preferences)
 
     def done_picks(self) -> dict[int, IntArray]:
-        """Return the picks of the groups that are done, in the order they were."""
+        """Return sorted picked items by group, in the order groups were done."""
         with self._lock:
-            return {
-                number: np.array(sorted(self._history.group(number).on(())), np.intp)
-                for number in self._history.done
-            }
+            picks = {n: self._history.group_picks(n) for n in self._history.done}
+        return {n: np.array(sorted(p.apply_to(())), np.intp) for n, p in picks.items()}
 
     def groups(self, start: int, count: int) -> list[dict[str, Any]]:
-        """Return the names and sizes of some groups, and whether they are done."""
+        """Return number, name, n_items and done of ``count`` groups from ``start``."""
         end = min(start + count, len(self.material.names))
         with self._lock:
             return [self._summary(number) for number in range(start, end)]
 
     def choice(self, group: int, omega: float | None = None) -> list[int]:
-        """Return the newest proposal in a group, without waiting for learning."""
+        """Return the sorted items that are proposed in a group now.
+
+        ``omega`` is that of the session by default.  It never waits for learning.
+        """
         chosen = self.proposer.choose(group, self.omega if omega is None else omega)
         return [int(item) for item in chosen]
 
     def picks(self, group: int) -> frozenset[int]:
-        """Return the picks of a group as they are now."""
-        with self._looking_at(group) as (mine, proposal):
-            return mine.on(proposal)
+        """Return the items that are picked in a group now."""
+        with self._locked_group(group) as (mine, proposal):
+            return mine.apply_to(proposal)
 
     def check(self, group: int, item: int | None = None) -> None:
-        """Refuse the numbers of a group and an item that are not there."""
+        """Raise NoSuchError unless the group exists, and the item in it if given."""
         sizes, noun = self.material.sizes, self.material.nouns[0]
         if not 0 <= group < len(sizes):
             problem = f"there is no group {group}: there are {len(sizes)}, from 0"
@@ -213,10 +221,10 @@ class Session:
     # Actions -------------------------------------------------------------------------
 
     def pick(self, group: int, item: int, picked: bool) -> None:
-        """Take an item, or leave it (``picked`` False), where that is a change."""
+        """Record an item as taken, or left (``picked`` False), if that is a change."""
         self.check(group, item)
-        with self._looking_at(group) as (mine, proposal):
-            if (item in mine.on(proposal)) == picked:
+        with self._locked_group(group) as (mine, proposal):
+            if (item in mine.apply_to(proposal)) == picked:
                 return
             body: dict[str, Any] = {"group": group, "item": item, "picked": picked}
             if mine.base is None:
@@ -229,17 +237,17 @@ class Session:
     def done(self, group: int, picks: Collection[int] | None = None) -> None:
         """Record a group as done with its picks, and show the next if it is current.
 
-        ``picks`` are the items on the page of a person, unchecked if None: where picks
-        differ now, :class:`~variegate.studio.session.ChangedError` is raised.  A group
-        that is done and has no new decisions is not recorded again.
+        ``picks`` are the items picked on the page, None to skip this check: where the
+        picks here differ, :class:`~variegate.studio.session.ChangedError` is raised.  A
+        group that is done and has no new decisions is not recorded again.
         """
-        with self._looking_at(group) as (mine, proposal):
-            now = mine.on(proposal)
+        with self._locked_group(group) as (mine, proposal):
+            now = mine.apply_to(proposal)
             if picks is not None and frozenset(picks) != now:
                 raise ChangedError("the picks have changed meanwhile: look again")
             following = self.current
             if group == following:
-                following = self._next(group, default=group)
+                following = self._next_group(group, default=group)
             if not mine.is_done or mine.decided:
                 ended = {"picks": sorted(now), "proposal": proposal}
                 self._record("done", {"group": group, **ended, "next": following})
@@ -251,13 +259,13 @@ class Session:
             self.changes.notify("done")
 
     def undo(self) -> None:
-        """Take back the last pick or end of a group, and show that group."""
+        """Take back the last pick or end of a group, if any, and show that group."""
         with self._lock:
             last = self._history.last
             if last is None:
                 return
             body: dict[str, Any] = {"undone": last.seq}
-            before = self._history.group(last.body["group"])
+            before = self._history.group_picks(last.body["group"])
             is_end = last.kind == "done"
             if is_end and before.n_ends == 1:
                 # The proposal that was seen is seen again, not a newer one.
@@ -268,7 +276,7 @@ class Session:
             self.changes.notify("done" if is_end else "picks")
 
     def go(self, group: int) -> None:
-        """Show another group."""
+        """Make ``group`` the current one, which the page shows."""
         self.check(group)
         with self._lock:
             if group != self.current:
@@ -276,16 +284,19 @@ class Session:
                 self.changes.notify("picks")
 
     def set(self, changes: Mapping[str, Any]) -> None:
-        """Change omega, target or order; a new omega keeps the items decided on."""
-        new = self._preferences.changed(changes)
+        """Change and store omega, target or order, as in ``Preferences.with_changes``.
+
+        A new omega replaces the proposal that picks of the current group started from,
+        unless the group is done; items that a person decided on stay as they are.
+        """
+        new = self._preferences.with_changes(changes)
         omega = self._omega_of(new)
         self.choice(self.current, omega)
         with self._lock:
-            mine = self._history.group(self.current)
+            mine = self._history.group_picks(self.current)
             is_other = omega != self.omega
             if mine.base is not None and not mine.is_done and is_other:
-                base = self.choice(self.current, omega)
-                body = {"group": self.current, "base": base}
+                body = {"group": self.current, "base": self.choice(self.current, omega)}
                 self._record("base", body, **asdict(new))
             else:
                 self.store.set(**asdict(new))
@@ -297,42 +308,47 @@ class Session:
     # Details -------------------------------------------------------------------------
 
     @contextmanager
-    def _looking_at(self, group: int) -> Iterator[tuple[GroupPicks, list[int]]]:
-        """Yield the picks and the proposal of a group, holding the lock."""
+    def _locked_group(self, group: int) -> Iterator[tuple[GroupPicks, list[int]]]:
+        """Hold the lock in a with block; yield a group's picks and base proposal."""
         self.check(group)
         self.choice(group)  # without the lock: it may take a while in a large group
         with self._lock:
-            yield self._history.group(group), self._shown(group)
+            yield self._history.group_picks(group), self._base_proposal(group)
 
     def _record(self, kind: str, body: Mapping[str, Any], **settings: Any) -> None:
-        """Keep an event with settings in the store, then in the history."""
+        """Write an event, with settings, to the store, then add it to the history."""
         self._history.add(self.store.record(kind, body, settings))
 
-    def _next(self, *also_done: int, default: int) -> int:
-        """Return the next group, or ``default`` when all are done."""
+    def _next_group(self, *also_done: int, default: int) -> int:
+        """Return the next group not done and not ``also_done``; ``default`` if none."""
         done = {*self._history.done, *also_done}
         found = self.proposer.next_group(done, self._preferences.order)
         return default if found is None else found
 
     def _summary(self, number: int) -> dict[str, Any]:
-        """Return the number, name, size and state of a group."""
+        """Return ``number``, ``name``, ``n_items`` and whether ``done`` of a group."""
         return {
             "number": number,
             "name": self.material.names[number],
             "n_items": self.material.sizes[number],
-            "done": self._history.group(number).is_done,
+            "done": self._history.group_picks(number).is_done,
         }
 
     def _omega_of(self, preferences: Preferences) -> float:
-        """Return the omega of preferences, or the one that meets their target."""
+        """Return the omega of preferences, or the one at which their target is met."""
         if preferences.target is None:
             return preferences.omega
         ((name, share),) = preferences.target.items()
         return self.proposer.omega_for(name, share)
 
-    def _shown(self, group: int) -> list[int]:
-        """Return the proposal that picks stand on, or will.  Called with the lock."""
-        mine = self._history.group(group)
+    def _base_proposal(self, group: int) -> list[int]:
+        """Return the sorted proposed items that picks of a group are changes to.
+
+        They are stored with its first pick.  Before, and in a group that is done, they
+        are the present choice; for the current group, that choice is recorded as shown,
+        or an earlier one that is shown stays.  Call it with the lock held.
+        """
+        mine = self._history.group_picks(group)
         if mine.base is not None and not mine.is_done:
             return sorted(mine.base)
         chosen = self.choice(group)
@@ -341,7 +357,7 @@ class Session:
         return self._shown_proposal.update(group, chosen, self.learned is not None)
 
     def _teach(self) -> None:
-        """Propose and teach by the picks that are done now."""
+        """Learn from all done groups; drop the result without any; needs the lock."""
         picks = self.done_picks()
         self.learned = self.learned if picks else None
         self.proposer = self.proposer.using(self.learned, picks)
@@ -349,7 +365,10 @@ class Session:
         self._was_learning = self.teacher.is_learning
 
     def _take_result(self) -> None:
-        """Propose by a result of the teacher, and notify of it."""
+        """Propose by the teacher's new result, if any, and notify of it.
+
+        Also notify where learning began or ended.  Called by the teacher's threads.
+        """
         with self._lock:
             learned, is_learning = self.teacher.learned, self.teacher.is_learning
             picks = self.done_picks()

@@ -30,13 +30,14 @@ class StoreFullError(StoreError):
 
 @dataclass(frozen=True)
 class Event:
-    """An event: its number, kind and details."""
+    """An event: its number, kind and details; see :mod:`variegate.studio.history`."""
 
     seq: int
     kind: str
     body: Mapping[str, Any]
 
 
+#: Messages by code of SQLite, with the path and the error to fill in.
 _REASONS = {
     sqlite3.SQLITE_FULL: "the disk of {} is full, and this was not kept: make room, "
     "and do it again",
@@ -84,7 +85,7 @@ class Store(LockedDatabase):
         super().__init__(path)
 
     def _check_or_initialize(self, is_new: bool) -> None:
-        """Refuse picks of other data; count this run."""
+        """Raise StoreError for picks of other data; else count this run as settings."""
         known = self.settings()
         if known.get("fingerprint", self._fingerprint) != self._fingerprint:
             raise StoreError(
@@ -92,7 +93,9 @@ class Store(LockedDatabase):
                 "before it was changed: name another file with --store"
             )
         runs = known.get("runs", 0) + 1
-        self._keep({"fingerprint": self._fingerprint, "data": self._data, "runs": runs})
+        self._write_settings(
+            {"fingerprint": self._fingerprint, "data": self._data, "runs": runs}
+        )
 
     def record(
         self,
@@ -100,7 +103,7 @@ class Store(LockedDatabase):
         body: Mapping[str, Any],
         settings: Mapping[str, Any] | None = None,
     ) -> Event:
-        """Keep an event, and settings with it; return when they are in the file.
+        """Write an event, and settings with it; return the event, with its number.
 
         Raises :class:`~variegate.studio.store.StoreFullError` where the disk is full;
         nothing of the event is in the file then, and the next one is kept as soon as
@@ -112,7 +115,7 @@ class Store(LockedDatabase):
                 "VALUES (strftime('%Y-%m-%dT%H:%M:%fZ'), ?, ?)",
                 (kind, json.dumps(body)),
             )
-            self._keep(settings or {})
+            self._write_settings(settings or {})
         assert cursor.lastrowid is not None
         return Event(cursor.lastrowid, kind, body)
 
@@ -122,16 +125,16 @@ class Store(LockedDatabase):
         return [Event(seq, kind, json.loads(body)) for seq, kind, body in rows]
 
     def settings(self) -> dict[str, Any]:
-        """Return all settings by name."""
+        """Return the values of all settings by name."""
         rows = self._query_rows("SELECT name, value FROM settings")
         return {name: json.loads(value) for name, value in rows}
 
     def set(self, **settings: Any) -> None:
-        """Keep settings, all of them or none."""
+        """Write settings, all of them or, on an error, none."""
         with self._transaction():
-            self._keep(settings)
+            self._write_settings(settings)
 
-    def _keep(self, settings: Mapping[str, Any]) -> None:
+    def _write_settings(self, settings: Mapping[str, Any]) -> None:
         """Write settings within the current transaction."""
         rows = [(name, json.dumps(value)) for name, value in settings.items()]
         self._connection.executemany(
@@ -139,7 +142,7 @@ class Store(LockedDatabase):
         )
 
     def _translate_error(self, error: sqlite3.Error, code: int) -> StoreError:
-        """Return an error of SQLite, by its code, as one of ours."""
+        """Return the StoreError, with a remedy, for an error of SQLite and its code."""
         is_full = code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
         reason = _REASONS.get(code, "{} cannot be used ({})").format(self.path, error)
         return (StoreFullError if is_full else StoreError)(reason)

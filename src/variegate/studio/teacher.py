@@ -40,14 +40,16 @@ _INTERRUPTIONS = 2
 class Task:
     """Groups to learn from, with their picks, in the order in which they were done."""
 
+    #: The number of the task; a later task replaces earlier ones.
     serial: int
     done: dict[int, IntArray]
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """A result of a task, or its end, which may have come by an error."""
+    """A result of a task, or its end: ``is_last``, with any error as ``problem``."""
 
+    #: That of the task.
     serial: int
     learned: LearningResult | None = None
     is_last: bool = False
@@ -65,10 +67,11 @@ class Teacher:
         #: Called after a process has changed something, in a thread of its own.
         self.listener: Callable[[], None] = lambda: None
         self._changed = Condition()
-        #: The last task, and the last that is finished.
+        #: The numbers of the last task, and of the last that is finished.
         self._serial = self._finished = 0
         self._done: dict[int, IntArray] = {}
         self._comparison: Comparison | None = None
+        #: The number of groups that were done when kernels were last compared.
         self._compared_at = 0
         self._comparing: ProcessCall | None = None
         groups = range(len(material.names))
@@ -76,12 +79,12 @@ class Teacher:
         self._kernels = dict(material.kernels)
         limits = {group: material.limits(group) for group in groups}
         names = list(material.feature_names)
-        #: What a process is told first.
+        #: Arguments of ``GroupLearner``, the first message to a process.
         self._data = self._ground_sets, self._kernels, names, limits
         self._compares = compares and len(self._kernels) > 1
         self._is_closed = False
         self._n_ended = 0
-        self._start()
+        self._start_process()
 
     @property
     def is_learning(self) -> bool:
@@ -89,17 +92,18 @@ class Teacher:
         return self._finished < self._serial
 
     @contextmanager
-    def _changing(self) -> Iterator[None]:
-        """Hold the lock for a change, then wake :meth:`wait` and call the listener."""
+    def _notify_after_change(self) -> Iterator[None]:
+        """Hold the lock in a with block; then wake :meth:`wait`, call ``listener``."""
         with self._changed:
             yield
             self._changed.notify_all()
         self.listener()
 
     def teach(self, picks: Picks) -> None:
-        """Learn from the picks of groups, in the order in which they were done.
+        """Start to learn from the picks of groups, in the order of their end.
 
-        Returns at once.  Picks that are not learned from yet are dropped.
+        Returns at once.  Earlier picks that are not learned from yet are dropped;
+        without any picks, so is the last result.
         """
         with self._changed:
             self._serial += 1
@@ -108,10 +112,10 @@ class Teacher:
                 self.learned, self._finished = None, self._serial
             else:
                 self._outbox.put(Task(self._serial, self._done))
-                self._compare_now_and_then()
+                self._compare_if_due()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until no more results are to come; return whether that is so."""
+        """Wait until no results are to come; return False after ``timeout`` seconds."""
         with self._changed:
             return self._changed.wait_for(
                 lambda: not self.is_learning and self._comparing is None, timeout
@@ -127,41 +131,45 @@ class Teacher:
 
     # The process that learns ----------------------------------------------------------
 
-    def _start(self) -> None:
-        """Start a process, and teach it what another one knew."""
+    def _start_process(self) -> None:
+        """Start a process with its threads, and send it data and the last messages."""
         self._process = process = ChildProcess(__name__)
         self._outbox: queue.Queue[Any] = queue.Queue()
         self._outbox.put(self._data)
-        self._send_all()
-        for work in (_write, self._read):
+        self._send_known()
+        for work in (_send_messages, self._receive_answers):
             arguments = (process, self._outbox)
             Thread(target=work, args=arguments, daemon=True).start()
 
-    def _send_all(self) -> None:
+    def _send_known(self) -> None:
         """Send the last comparison and task to the process."""
         if self._comparison is not None:
             self._outbox.put(self._comparison)
         if self._done:
             self._outbox.put(Task(self._serial, self._done))
 
-    def _read(self, process: ChildProcess, outbox: queue.Queue[Any]) -> None:
-        """Take the answers of a process; start another one if it ends by itself."""
+    def _receive_answers(self, process: ChildProcess, outbox: queue.Queue[Any]) -> None:
+        """Take answers until the process ends; start another if it was not closed.
+
+        After ``_RESTARTS`` ends in a row without an answer, set ``problem`` instead.
+        A None in ``outbox`` ends the thread that sends its messages.
+        """
         with suppress(EOFError, OSError, ValueError, pickle.PickleError):
             while True:
-                self._take(process.receive())
+                self._take_answer(process.receive())
         outbox.put(None)
         process.close()
-        with self._changing():
+        with self._notify_after_change():
             self._n_ended += 1
             if not self._is_closed and self._n_ended <= _RESTARTS:
-                self._start()
+                self._start_process()
             elif not self._is_closed:
                 self.problem = "the process that learns ended again and again"
                 self._finished = self._serial
 
-    def _take(self, answer: Answer) -> None:
-        """Take a result or a problem; results of older tasks are dropped."""
-        with self._changing():
+    def _take_answer(self, answer: Answer) -> None:
+        """Keep the result or problem of an answer; drop results of older tasks."""
+        with self._notify_after_change():
             self._n_ended = 0
             if answer.problem is not None:
                 self.problem = answer.problem
@@ -174,8 +182,8 @@ class Teacher:
 
     # Comparisons ----------------------------------------------------------------------
 
-    def _compare_now_and_then(self) -> None:
-        """Start a comparison if one is due and none is running."""
+    def _compare_if_due(self) -> None:
+        """Start to compare kernels if enough groups are done and no comparison runs."""
         n = len(self._done)
         if not self._compares or self._comparing is not None:
             return
@@ -184,27 +192,30 @@ class Teacher:
             examples = [(self._ground_sets[g], p) for g, p in self._done.items()]
             compared = partial(compare, self._kernels, self._ground_sets, examples)
             self._comparing = call = ProcessCall(compared)
-            Thread(target=self._compare, args=(call,), daemon=True).start()
+            Thread(target=self._await_comparison, args=(call,), daemon=True).start()
 
-    def _compare(self, call: ProcessCall) -> None:
-        """Learn by the best candidate of a call; as before if it failed."""
+    def _await_comparison(self, call: ProcessCall) -> None:
+        """Wait for a comparison in a thread, then learn again with the best candidate.
+
+        If it failed, set ``problem`` and learn as before.
+        """
         try:
             found, problem = call.result(), None
         except ProcessCallError as error:
             found, problem = None, f"similarities cannot be compared: {error}"
-        with self._changing():
+        with self._notify_after_change():
             self._comparing = None
             if found is None:
                 self.problem = problem
                 return
             self._comparison = found
             self._serial += bool(self._done)
-            self._send_all()
-            self._compare_now_and_then()
+            self._send_known()
+            self._compare_if_due()
 
 
-def _write(process: ChildProcess, outbox: queue.Queue[Any]) -> None:
-    """Send the messages of an outbox until one is None."""
+def _send_messages(process: ChildProcess, outbox: queue.Queue[Any]) -> None:
+    """Send messages of an outbox to a process, in a thread, until one is None."""
     # Messages that a process does not take any more are sent to the next one.
     with suppress(OSError, ValueError):
         while (message := outbox.get()) is not None:
@@ -218,7 +229,7 @@ class _InterruptedError(Exception):
     """There are newer picks."""
 
 
-class _Loop:
+class _MessageLoop:
     """Works on messages of the parent: first data, then tasks and comparisons."""
 
     def __init__(
@@ -229,26 +240,29 @@ class _Loop:
         self._n_interrupted = 0
 
     def run(self) -> None:
-        """Work on messages until the process ends."""
+        """Work on messages; never returns, the process ends with its parent."""
         learner = GroupLearner(*self._messages.get())
         learner.warm_up()
         while True:
             message = self._messages.get()
             if isinstance(message, Comparison):
                 learner.follow(message)
-            elif not self._has_newer():
+            elif not self._has_newer_task():
                 self.answer(message, learner)
 
     def answer(self, task: Task, learner: GroupLearner) -> None:
-        """Send all results of a task and its end; newer picks interrupt it."""
+        """Learn from a task, sending its results and its end.
+
+        Newer picks interrupt it, and then nothing more is sent.
+        """
 
         def publish(learned: LearningResult) -> None:
             """Send a result of this task."""
             self._send(Answer(task.serial, learned))
 
         def check() -> None:
-            """Give up if there are newer picks, but not too often in a row."""
-            if self._n_interrupted < _INTERRUPTIONS and self._has_newer():
+            """Raise if a newer task waits, unless that happened too often in a row."""
+            if self._n_interrupted < _INTERRUPTIONS and self._has_newer_task():
                 raise _InterruptedError
 
         problem = None
@@ -262,15 +276,15 @@ class _Loop:
             problem = f"{type(error).__name__}: {error}"
         self._send(Answer(task.serial, is_last=True, problem=problem))
 
-    def _has_newer(self) -> bool:
+    def _has_newer_task(self) -> bool:
         """Return whether another task is waiting."""
         with self._messages.mutex:
             return any(isinstance(message, Task) for message in self._messages.queue)
 
 
 def main() -> None:
-    """Work on the tasks of the parent process."""
+    """Learn for the parent process until it ends, with one thread of BLAS."""
     # Threads of BLAS wait for each other longer than small matrices take, and the page
     # has the other core.
     with threadpool_limits(1):
-        _Loop(*connect_to_parent()).run()
+        _MessageLoop(*connect_to_parent()).run()

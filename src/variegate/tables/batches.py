@@ -7,33 +7,35 @@ from collections.abc import Iterable, Iterator, Sequence
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-_BATCH_BYTES = 16 * 2**20
-_MOST_ROWS = 2**16
+#: The bytes of a batch of Parquet that is read, about, and the most rows of any batch.
+_BATCH_BYTES, _MOST_ROWS = 16 * 2**20, 2**16
+#: The most bytes of a slice of a batch, about.
 _MOST_BYTES = 24 * 2**20
+#: Rows by which the bytes of a row are estimated.
 _PROBED_ROWS = 64
 
 
 def data_bytes(batch: pa.RecordBatch) -> int:
-    """Return the size of a batch, without dictionaries that many batches share."""
+    """Return the bytes of a batch, without dictionaries that many batches share."""
     return sum(
-        _bytes(column.indices if pa.types.is_dictionary(column.type) else column)
+        _array_bytes(column.indices if pa.types.is_dictionary(column.type) else column)
         for column in batch.columns
     )
 
 
-def _bytes(column: pa.Array) -> int:
-    """Return the bytes of an array, at most those of all its buffers."""
+def _array_bytes(column: pa.Array) -> int:
+    """Return the bytes of an array; of a view of text, those of all its buffers."""
     try:
         return int(column.nbytes)
     except pa.ArrowTypeError:
-        # Up to pyarrow 23, views of text have no size but that of all they look into.
+        # Up to pyarrow 23, the size of the part that a view of text uses is not known.
         return int(column.get_total_buffer_size())
 
 
 def with_row_offsets(
     batches: Iterable[pa.RecordBatch], start: int = 0
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield the number of the first row, counted from ``start``, and each batch."""
+    """Yield pairs of a batch's first row number, from ``start``, and the batch."""
     for batch in batches:
         yield start, batch
         start += batch.num_rows
@@ -56,7 +58,7 @@ def copy_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def rows_per_batch(file: parquet.ParquetFile, names: Sequence[str]) -> int:
-    """Return how many rows of the columns ``names`` take about 16 MB, one at least."""
+    """Estimate how many rows of columns ``names`` take 16 MB, from 1 to 65,536."""
     footer = file.metadata
     size = 0
     for group in map(footer.row_group, range(footer.num_row_groups)):

@@ -25,7 +25,7 @@ _RARE_SHARE = 0.01
 
 
 class Levels(NamedTuple):
-    """The levels with a feature each, and those that share one.
+    """The levels (distinct values) with a feature each, and rare ones that share one.
 
     ``counts`` are the training rows of each feature; the last one is of the rare
     levels, if there are any.
@@ -37,7 +37,7 @@ class Levels(NamedTuple):
 
 
 def count_levels(cells: Cells, is_wanted: BoolArray) -> tuple[Counter[str], BoolArray]:
-    """Return how many wanted rows have each level, and which of all rows are empty."""
+    """Return counts of wanted rows by level, and a mask of empty cells (n_rows,)."""
     values, places = cells.categories()
     empty = np.ones(len(cells.column), dtype=bool)
     empty[places] = False
@@ -51,7 +51,7 @@ def count_levels(cells: Cells, is_wanted: BoolArray) -> tuple[Counter[str], Bool
 
 
 def too_many_levels_error(name: str, levels: Collection[str]) -> TableError | None:
-    """Return the error of a category with too many levels, or None."""
+    """Return the error of a category with more than ``MAX_LEVELS`` levels, or None."""
     if len(levels) <= MAX_LEVELS:
         return None
     return TableError(
@@ -61,9 +61,10 @@ def too_many_levels_error(name: str, levels: Collection[str]) -> TableError | No
 
 
 def arrange_levels(counts: Counter[str], n_rows: int, pools: bool) -> Levels:
-    """Return sorted levels, given their rows; with ``pools`` rare ones share a feature.
+    """Return the levels of a column, sorted, from the number of rows of each.
 
-    ``n_rows`` are the training rows, of which rare levels have a small share.
+    ``n_rows`` are all training rows.  With ``pools``, two or more rare levels share a
+    feature.
     """
     least = min(_RARE_ROWS, _RARE_SHARE * n_rows) if pools else 0
     rare = tuple(sorted(level for level, n in counts.items() if n < least))
@@ -75,7 +76,7 @@ def arrange_levels(counts: Counter[str], n_rows: int, pools: bool) -> Levels:
 
 
 def feature_names(column: str, names: Sequence[str], rare: Sequence[str]) -> list[str]:
-    """Return feature names of a column: one for each level, one for all rare ones."""
+    """Return feature names of a column: one for each level, a last one for all rare."""
     found = [f"{column} = {level}" for level in names]
     return found + [f"{column} = one of {len(rare)} rare values"] * bool(rare)
 
@@ -85,15 +86,16 @@ def indicators(
 ) -> tuple[FloatArray, BoolArray]:
     """Return indicators (n_rows, n_features), and which cells are empty (n_rows,).
 
-    Features are the levels ``names`` and, if there are ``rare`` ones, one for these.
+    Features are the levels ``names`` and, if there are ``rare`` ones, a last for these.
+    A row has 1 for each of its levels, and 0 for levels in neither list.
     """
     values, places = cells.categories()
-    codes = _codes(values, names)
+    codes = _index_levels(values, names)
     found = np.zeros((len(cells.column), len(names) + bool(rare)))
     known = codes >= 0
     found[places[known], codes[known]] = 1.0
     if rare:
-        found[places[_codes(values, rare) >= 0], -1] = 1.0
+        found[places[_index_levels(values, rare) >= 0], -1] = 1.0
     empty = np.ones(len(found), dtype=bool)
     empty[places] = False
     return found, empty
@@ -103,11 +105,11 @@ def has_unknown(cells: Cells, levels: Sequence[str]) -> BoolArray:
     """Return which rows have a value that is not among the levels, (n_rows,)."""
     values, places = cells.categories()
     found = np.zeros(len(cells.column), dtype=bool)
-    found[places[_codes(values, levels) < 0]] = True
+    found[places[_index_levels(values, levels) < 0]] = True
     return found
 
 
-def _codes(values: Any, levels: Sequence[str]) -> Any:
-    """Return the place of each value among the levels, -1 where it is not one."""
+def _index_levels(values: Any, levels: Sequence[str]) -> Any:
+    """Return the index of each value of an Arrow array in ``levels``, else -1."""
     codes = pc.index_in(values, value_set=pa.array(levels, pa.string()))
     return codes.fill_null(-1).to_numpy(zero_copy_only=False)

@@ -34,9 +34,9 @@ def null_where(empty: Any, text: Any) -> Any:
 class Batch:
     """Some rows of a table.
 
-    Scattered rows have ``numbers`` in the table; consecutive ones follow ``first``
-    others, in the file ``path`` of a folder or in the table.  A batch may be joined
-    from ``parts``.
+    ``numbers`` are those of scattered rows in the table.  Without them, rows follow one
+    another and ``first`` is the first one's number from 0, in the file ``path`` of a
+    folder or in the table.  A batch may be joined from ``parts``.
     """
 
     rows: pa.RecordBatch
@@ -57,7 +57,10 @@ class Batch:
         return Cells(self.rows.column(name), name, self.row_name)
 
     def flags(self, label: str | None, labels: BoolArray | None) -> BoolArray | None:
-        """Return labels (n_rows,) from those of all rows or a column; None without."""
+        """Return which rows are labelled 1, (n_rows,); None without any labels.
+
+        ``labels`` of all rows of the table come before the column named ``label``.
+        """
         if labels is None:
             return None if label is None else self[label].flags()
         if self.numbers is not None:
@@ -67,7 +70,7 @@ class Batch:
         return labels[self.first : self.end]
 
     def row_name(self, place: int) -> str:
-        """Return "3", or "3 of FILE", for the row at place 2, for messages."""
+        """Return the row number for messages, "3" or "3 of FILE" at ``place`` 2."""
         for part in self.parts:
             if place < len(part):
                 return part.row_name(place)
@@ -77,7 +80,7 @@ class Batch:
 
     @classmethod
     def joined(cls, batches: Sequence[Batch]) -> Batch:
-        """Join batches, one at least; several lose dictionaries and extensions."""
+        """Return the rows of one or more batches in one; dictionaries become plain."""
         if len(batches) == 1:
             return batches[0]
         first = batches[0]
@@ -110,8 +113,9 @@ def no_value_error(name: str, row: str, n_empty: int, n_cells: int) -> TableErro
 
 @dataclass(eq=False)
 class Cells:
-    """The cells of a column in some rows, which messages name by ``row_name``.
+    """The cells of a column, an Arrow array, in some rows.
 
+    ``row_name`` returns the number of a row in messages by its position in the array.
     Text is parsed where numbers, labels or vectors are needed.
     """
 
@@ -128,11 +132,11 @@ class Cells:
             self.column = self.column.cast(pa.large_string())  # views lack functions
 
     def row(self, bad: Any) -> str:
-        """Return the name of the first row where the mask ``bad`` is true."""
+        """Return the number, as text, of the first row where ``bad`` is true."""
         return self.row_name(int(np.argmax(bad)))
 
     def error(self, *problem: str | Setting) -> TableError:
-        """Return an error that names the column."""
+        """Return the error "column NAME", followed by the parts of ``problem``."""
         return TableError(f"column {self.name!r} ", *problem)
 
     def no_value_error(self, empty: BoolArray) -> TableError:
@@ -140,7 +144,7 @@ class Cells:
         return no_value_error(self.name, self.row(empty), int(empty.sum()), len(empty))
 
     def numbers(self) -> FloatArray:
-        """Return numbers (n_rows,), NaN where a cell is empty; refuse others."""
+        """Return cells as numbers (n_rows,), NaN where empty; they must be finite."""
         column = self.column
         if is_text(column.type):
             column = self._parse_numbers()
@@ -158,12 +162,12 @@ class Cells:
         return np.asarray(numbers)
 
     def _parse_numbers(self) -> Any:
-        """Parse text cells as an Arrow array of numbers; empty cells are null."""
+        """Parse text as an Arrow array of numbers, null where empty; refuse words."""
         text = pc.utf8_trim_whitespace(self.column)
         text = null_where(pc.equal(text, ""), text)
         try:
             return text.cast(pa.float64())
-        except pa.ArrowInvalid:  # does not name the row
+        except pa.ArrowInvalid:  # does not name the row, which the next call does
             self.parse_texts(
                 lambda cell: pa.scalar(cell).cast(pa.float64()),
                 "not a number: correct it, leave the cell empty, or say that its "
@@ -196,10 +200,10 @@ class Cells:
         return np.asarray(numbers == 1.0)
 
     def categories(self) -> tuple[Any, IntArray]:
-        """Return the categories of all cells as text, and the place of each one's row.
+        """Return the categories of all cells, and for each the position of its row.
 
-        A cell may hold several: a list or, in text, ``["a", "b"]`` or ``a|b``.  An
-        empty cell has none.
+        The first is an Arrow array of text, as long as the second.  A cell may hold
+        several: a list or, in text, ``["a", "b"]`` or ``a|b``.  An empty cell has none.
         """
         lists = self.column
         if not is_list(lists.type):
@@ -216,7 +220,7 @@ class Cells:
         return values.filter(is_named), places[is_named.to_numpy(zero_copy_only=False)]
 
     def _texts(self) -> Any:
-        """Return the values as Arrow text, null where a cell is empty or NaN."""
+        """Return the cells as an Arrow array of text, null where empty or NaN."""
         kind = self.column.type
         if pa.types.is_nested(kind):
             raise self.error(f"holds {kind} values, which are not names of kinds")
@@ -231,16 +235,16 @@ class Cells:
         return null_where(pc.fill_null(empty, True), text)
 
     def names(self) -> list[tuple[str, ...]]:
-        """Return the names in each cell: of a list all, of an empty cell none.
+        """Return the distinct names in each cell, in order; () for an empty cell.
 
-        In text, a list is written as ``["a", "b"]`` or ``a|b``.
+        A cell may hold a list, in text written as ``["a", "b"]`` or ``a|b``.
         """
         found = []
         for place, cell in enumerate(self.column.to_pylist()):
             entries = cell
             if isinstance(cell, str):
                 is_json = cell.strip().startswith("[")
-                entries = _list_of(cell) if is_json else cell.split("|")
+                entries = _parse_json_list(cell) if is_json else cell.split("|")
             entries = entries if isinstance(entries, list | tuple) else [entries]
             known = [one for one in entries if one is not None and one == one]
             if any(isinstance(one, list | tuple | dict) for one in known):
@@ -254,7 +258,7 @@ class Cells:
         return found
 
     def keys(self) -> Any:
-        """Return the column, as values that name groups or items; none may be empty."""
+        """Return cells as names of groups or items, in Arrow; refuse empty ones."""
         kind = self.column.type
         if pa.types.is_nested(kind):
             raise self.error(f"holds {kind} values, no names")
@@ -269,7 +273,7 @@ class Cells:
         return self.column
 
     def vectors(self, size: int | None = None) -> FloatArray:
-        """Return vectors (n_rows, size); where size is None, that of the first."""
+        """Return vectors (n_rows, size), by default as long as the first; or refuse."""
         column = self.column
         if is_text(column.type):
             vectors = self.parse_texts(
@@ -307,9 +311,10 @@ class Cells:
     def parse_texts(
         self, parse: Callable[[str], Any], *problem: str | Setting
     ) -> list[Any]:
-        """Return ``parse(text)`` of each cell, None where empty.
+        """Return ``parse(text)`` of each text cell, None where empty.
 
-        A cell that fails is an error: it is ``problem``, such as "not a date".
+        The error of a cell that fails names its row and ends with the parts of
+        ``problem``, such as "not a date".
         """
         found: list[Any] = []
         for place, cell in enumerate(self.column.to_pylist()):
@@ -327,7 +332,7 @@ class Cells:
         return found
 
 
-def _list_of(text: str) -> list[Any]:
+def _parse_json_list(text: str) -> list[Any]:
     """Parse a JSON list; return ``[[text]]``, which callers refuse, for other text."""
     try:
         entries = json.loads(text)
@@ -345,7 +350,7 @@ def _parse_vector(text: str) -> list[float]:
 
 
 def _not_numeric_message(kind: pa.DataType) -> str:
-    """Return the problem and remedy of a column of a type without numbers."""
+    """Return the problem and remedy of a column of a type that is not numeric."""
     if is_vector(kind):
         return "holds vectors, where one number is needed"
     if not pa.types.is_temporal(kind):
@@ -357,7 +362,7 @@ def _not_numeric_message(kind: pa.DataType) -> str:
 
 
 def holds_vectors(column: Any) -> bool:
-    """Return whether the first text that is not empty begins like a vector."""
+    """Return whether an Arrow array is text whose first filled cell begins with "["."""
     if not is_text(column.type):
         return False
     cells = (cell for cell in column.to_pylist() if cell and cell.strip())
@@ -365,12 +370,12 @@ def holds_vectors(column: Any) -> bool:
 
 
 def is_date(text: str) -> bool:
-    """Return whether text is an ISO 8601 date with hyphens."""
+    """Return whether text is an ISO 8601 date with hyphens, and perhaps a time."""
     try:
         datetime.fromisoformat(text)
     except ValueError:
         return False
-    return "-" in text
+    return "-" in text  # 20240101 stays a number
 
 
 def as_labels(y: Any) -> BoolArray | None:
@@ -388,7 +393,7 @@ def as_labels(y: Any) -> BoolArray | None:
 
 
 def abbreviate_value(value: Any, longest: int = _LONGEST) -> str:
-    """Return a value as text in one line of at most ``longest`` characters."""
+    """Return a value as a line of at most ``longest`` characters, "" for None."""
     if isinstance(value, float):
         return f"{value:.4g}"
     text = "" if value is None else " ".join(str(value).split())

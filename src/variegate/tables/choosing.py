@@ -91,7 +91,8 @@ class ByModel:
     def _candidates(self, group: Group) -> IntArray:
         """Return positions of all rows of a group, or of the best rows of a large one.
 
-        Half of them meet ``at_most`` together, so that enough can be chosen.
+        They are sorted.  Of ``MAX_CANDIDATES``, half are chosen such that ``at_most``
+        allows all of them together; the others are the best of the rest.
         """
         if len(group) <= MAX_CANDIDATES:
             return np.arange(len(group))
@@ -106,7 +107,7 @@ class ByModel:
         u = np.where(constraint.affords(constraint.costs), u, -np.inf)
         order = np.argsort(-u, kind="stable")
         if constraint.at_most is not None:
-            first = constraint.at_most.first(order, MAX_CANDIDATES // 2)
+            first = constraint.at_most.first_allowed(order, MAX_CANDIDATES // 2)
             order = np.concatenate([first, order[~np.isin(order, first)]])
         return np.sort(order[:MAX_CANDIDATES])
 
@@ -119,7 +120,7 @@ class ByModel:
         ``at_most`` allows fewer rows than were asked for.
         """
         most = constraint.largest_size()
-        k, is_short = _within(self.limit.size(group), most, constraint)
+        k, is_short = _limit_size(self.limit.size(group), most, constraint)
         if most == 0:
             nothing = np.zeros(0, dtype=np.intp)
             best = ensemble.log_prob(nothing)
@@ -162,17 +163,18 @@ class ByMethod:
             relevance = self.relevance(group.quality)
         constraint = self.limit.constraint(group)
         most = constraint.largest_size()
-        k, is_short = _within(self.limit.size(group), most, constraint)
+        k, is_short = _limit_size(self.limit.size(group), most, constraint)
         rows = order(group.embeddings(), relevance, k, constraint)
         return Choice(rows, is_short=is_short)
 
 
-def _within(
+def _limit_size(
     k: int | None, most: int, constraint: Constraint
 ) -> tuple[int | None, bool]:
     """Return ``k``, or ``most`` if that is less, and whether ``at_most`` made it less.
 
-    None stands for as many as the chooser likes.
+    ``most`` is the largest size that the constraint allows.  None stands for a number
+    that the chooser decides, and is returned.
     """
     if k is None:
         return None, False
@@ -212,7 +214,7 @@ class Choices:
     n_short: int = 0
 
     def slice_rows(self, first: int, end: int) -> Choices:
-        """Return the arrays of rows ``first`` to ``end``, without names of groups."""
+        """Return choices with only the arrays, of rows ``first`` to ``end - 1``."""
         known = None if self.probability is None else self.probability[first:end]
         return Choices(self.selected[first:end], self.rank[first:end], known)
 
@@ -223,7 +225,10 @@ def choose_from_groups(
     n_jobs: int | None = None,
     progress: Progress = ignore,
 ) -> Choices:
-    """Choose from every group of a table; workers of other processes use one thread."""
+    """Choose from every group of a table, and report progress as "choosing".
+
+    This process uses ``n_jobs`` threads, one for None; workers use one each.
+    """
     work = partial(choose_in_partition, chooser=chooser, n_jobs=groups.threads(n_jobs))
     parts = groups.map(work, np.arange(len(groups)), partial(progress, "choosing"))
     return collect_choices(parts, groups.survey.n_rows)
@@ -232,7 +237,11 @@ def choose_from_groups(
 def collect_choices(
     parts: Iterable[Iterable[tuple[Group, Choice]]], n_rows: int, first_row: int = 0
 ) -> Choices:
-    """Merge choices of groups into arrays over ``n_rows`` rows from ``first_row``."""
+    """Merge the choices of groups into arrays over ``n_rows`` rows.
+
+    ``parts`` has an iterable of (group, choice) for each partition; ``first_row`` is
+    the number in the table of the first of these rows.
+    """
     rank: IntArray = np.zeros(n_rows, dtype=np.int32)
     # A file without rows has all columns of the others.
     probability: FloatArray | None = None if n_rows else np.zeros(0)
@@ -258,7 +267,7 @@ def collect_choices(
 def choose_in_partition(
     groups: Iterable[Group], chooser: Chooser, n_jobs: int | None
 ) -> list[tuple[Group, Choice]]:
-    """Choose from the groups of a partition; return them without their features."""
+    """Return the groups of a partition, without features, each with its choice."""
     nothing = np.zeros((0, 0))
     return [
         (replace(group, quality=nothing, blocks={}, per=()), choice)
@@ -269,7 +278,7 @@ def choose_in_partition(
 def map_groups(
     work: Callable[[Group], _Result], groups: Iterable[Group], n_jobs: int | None
 ) -> Iterator[tuple[Group, _Result]]:
-    """Yield every group with the result of ``work``, some at a time in threads."""
+    """Yield (group, ``work(group)``) in order, by threads; errors name the group."""
     threads = effective_n_jobs(n_jobs)
 
     def work_naming_group(group: Group) -> tuple[Group, _Result]:

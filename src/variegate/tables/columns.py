@@ -22,7 +22,7 @@ from variegate.tables.errors import TableError
 
 _LISTS = ("quality", "categorical", "similarity")
 
-#: Roles whose values are learned from a table.
+#: Derived columns; their sources and dates are learned from a table.
 _MADE = ("vectors", "ages")
 
 #: Roles that are no part of a model or of a file of roles.
@@ -72,10 +72,10 @@ class Columns:
 
     @classmethod
     def of(cls, **given: Any) -> Self:
-        """Return columns from names and lists of names; None is not a column.
+        """Return checked columns from names by role; None stands for the default.
 
-        A list may be a dictionary of vectors: ``{"embedding": "e*"}`` is the same as
-        ``"embedding=e*"``.
+        A role of several columns takes a name, a sequence of names, or a dictionary of
+        vectors: ``{"embedding": "e*"}`` is the same as ``"embedding=e*"``.
         """
         values: dict[str, Any] = {}
         for name, value in given.items():
@@ -97,7 +97,7 @@ class Columns:
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Self:
-        """Read columns from a file with one line for each: ``group = "query"``."""
+        """Read columns from a TOML file, a line for each role: ``group = "query"``."""
         try:
             document = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -156,7 +156,10 @@ class Columns:
     def _default_quality(
         self, schema: pa.Schema, spelt: Mapping[str, Any]
     ) -> tuple[str, ...]:
-        """Return the numeric columns without a role, ``spelt`` by lists of roles."""
+        """Return numeric columns without a role; refuse a schema of text alone.
+
+        ``spelt`` has the names of columns by the roles of features.
+        """
         others = {*self.excluded_from_features(), *spelt["similarity"]}
         others |= {*spelt["categorical"], *chain.from_iterable(self.vectors.values())}
         free = [field for field in schema if field.name not in others]
@@ -170,7 +173,10 @@ class Columns:
         return tuple(field.name for field in free if is_number(field.type))
 
     def check_parts(self) -> None:
-        """Refuse a column in two of the roles group, label, item, cost, relevance."""
+        """Refuse a column in two roles that exclude each other.
+
+        The label is not group, item, cost or relevance; the item is not the group.
+        """
         pairs = [("group", "label"), ("group", "item"), ("label", "item")]
         pairs += [("label", "cost"), ("label", "relevance")]
         for one, other in pairs:
@@ -185,12 +191,12 @@ class Columns:
         return [name for name in parts if name is not None]
 
     def features(self) -> tuple[str, ...]:
-        """Return the columns that features are made of, each once."""
+        """Return the quality columns, and then the similarity columns, each once."""
         return tuple(dict.fromkeys((*self.quality, *self.similarity)))
 
 
 def _format_vectors(vectors: Mapping[str, Any]) -> list[Any]:
-    """Return ``{name: pattern}`` vectors as entries ``"name=pattern"``."""
+    """Return ``{name: pattern}`` as ``["name=pattern"]``; leave other types as is."""
     found: list[Any] = []
     for name, patterns in vectors.items():
         several = [patterns] if isinstance(patterns, str) else patterns
@@ -201,7 +207,7 @@ def _format_vectors(vectors: Mapping[str, Any]) -> list[Any]:
 
 
 def _check_derived(name: str, value: Any) -> dict[str, Any]:
-    """Return the ``vectors`` or ``ages`` read from a file, or refuse them."""
+    """Return a checked copy of the dictionary ``name``, "vectors" or "ages"."""
     if not isinstance(value, Mapping):
         raise TableError(f"{name} must be a dictionary, got {value!r}")
     if name == "vectors":
@@ -238,7 +244,7 @@ def missing_label_error() -> TableError:
 
 
 def _list_columns(names: Sequence[str], most: int = 30) -> str:
-    """Join names with commas, at most ``most`` of them, for a message."""
+    """Join up to ``most`` names for a message; numbered runs (e1, e2) count as one."""
     names = abbreviate_runs(names)
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
@@ -251,7 +257,7 @@ def suggest_name(name: str, names: Iterable[str]) -> str:
 
 
 def closest_name(name: str, names: Iterable[str]) -> str | None:
-    """Return the most similar of ``names``, or None if all are too unlike."""
+    """Return the most similar of ``names``, ignoring case; None if all are unlike."""
     known = {known.casefold(): known for known in names}
     found = difflib.get_close_matches(name.casefold(), known, n=1, cutoff=0.6)
     return known[found[0]] if found else None

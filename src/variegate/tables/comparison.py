@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from variegate._progress import Progress, ignore
-from variegate._typing import IntArray
+from variegate._typing import FloatArray, IntArray
 from variegate._validation import check_choice
 from variegate.baselines import METHODS
-from variegate.baselines.learned import Rival, learned_rivals
+from variegate.baselines.learned import Relevance, Rival, learned_rivals
 from variegate.tables.choosing import ByMethod, Choice, Chooser, map_groups
 from variegate.tables.encoded import Group
 from variegate.tables.errors import TableError
@@ -28,7 +29,10 @@ MAX_GROUPS = 2000
 def method_choosers(
     methods: Sequence[str], limit: Limit, diversity: float, seed: int = 0
 ) -> dict[str, Chooser]:
-    """Return untrained methods by name; the name says how many rows each chooses."""
+    """Return choosers by untrained methods, by the name "METHOD (LIMIT)".
+
+    ``diversity`` is from 0 (relevance only) to 1; the seed is for random methods.
+    """
     for name in methods:
         check_choice("method", name, METHODS)
     return {
@@ -39,7 +43,11 @@ def method_choosers(
 def model_choosers(
     name: str, selector: FittedSelector, omega: float | None, limit: Limit
 ) -> dict[str, Chooser]:
-    """Return a model without a limit and, if there is a limit, the model within it."""
+    """Return choosers by a model, "NAME" without a limit and "NAME (LIMIT)" within it.
+
+    The second is there if anything is limited.  ``omega``, None for the model's own,
+    does not count in it where the limit has a ``k``.
+    """
     choosers = {name: selector._make_chooser(omega)}
     if limit:
         omega = omega if limit.k is None else None
@@ -48,9 +56,9 @@ def model_choosers(
 
 
 def rival_choosers(rivals: Mapping[str, Rival], limit: Limit) -> dict[str, Chooser]:
-    """Return choosers of rivals; a limit without ``k`` takes each rival's own.
+    """Return choosers by rivals, each of its own ``k`` rows where the limit has none.
 
-    Names say ``k`` or the limit.
+    Their names are that of the rival and its ``k`` or, with a budget, the limit.
     """
     choosers: dict[str, Chooser] = {}
     for name, rival in rivals.items():
@@ -70,18 +78,38 @@ def learn_rivals(
     memory: int,
     progress: Progress = ignore,
 ) -> dict[str, Rival]:
-    """Learn rivals, by name, from groups by number, as many as fit in memory.
+    """Learn rivals, by name, from a sample of the groups with these numbers.
 
-    Their ``k`` is the best on these groups, within the budget if there is one.
+    A rival is a learned relevance and a method that goes by it.  Its ``k`` is the best
+    on the sample, within the budget; the sample's features fit in ``memory`` bytes.
+    Rivals do not see boosted log-odds, which may be of trees fitted to these groups.
     """
     progress("learning baselines", 0, 1)
+    is_boosted = groups.encoding.boosting is not None
+    if is_boosted:
+        groups = groups.without_boosting()
     n_rows = memory // (8 * max(groups.encoding.width, 1))
     drawn = groups.sample(numbers, seed, MAX_GROUPS, n_rows)
     if not len(drawn):
         raise TableError("there are no groups that baselines could learn from")
     rivals = learned_rivals(*groups.examples(drawn), seed, budget=budget)
+    if is_boosted:
+        rivals = {
+            name: replace(rival, relevance=_OfOtherFeatures(rival.relevance))
+            for name, rival in rivals.items()
+        }
     progress("learning baselines", 1, 1)
     return rivals
+
+
+@dataclass(frozen=True, eq=False)
+class _OfOtherFeatures:
+    """A relevance by all quality features but the last."""
+
+    relevance: Relevance
+
+    def __call__(self, quality: FloatArray) -> FloatArray:
+        return self.relevance(quality[:, :-1])
 
 
 def memoize_choices(
@@ -89,7 +117,7 @@ def memoize_choices(
 ) -> dict[str, Chooser]:
     """Choose from groups once; return choosers that look choices up by group number.
 
-    The groups that are looked up may have other features.
+    The groups looked up may have other features.  Choices have no probabilities.
     """
 
     def choose_with_all(group: Group) -> list[Choice]:
@@ -104,7 +132,7 @@ def memoize_choices(
     }
 
     def look_up(place: int) -> Chooser:
-        """Return a chooser that looks its choices up."""
+        """Return a chooser with the kept choices of chooser number ``place``."""
         return lambda group: kept[group.number][place]
 
     return {name: look_up(place) for place, name in enumerate(choosers)}

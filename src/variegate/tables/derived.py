@@ -46,7 +46,7 @@ _DAY = timedelta(days=1)
 
 
 def parse_days(cells: Cells) -> FloatArray:
-    """Return days from 1970 to each date (n_rows,), NaN where a cell is empty."""
+    """Return days from 1970 to each time (n_rows,), with fractions; NaN where empty."""
     column, kind = cells.column, cells.column.type
     if is_text(kind):
         days = cells.parse_texts(
@@ -81,7 +81,7 @@ def iso_from_days(number: float) -> str:
 
 
 def newest_date(rows: Sequence[Rows], name: str, engine: Engine | None = None) -> str:
-    """Return the newest date of a column in some rows, in ISO 8601."""
+    """Return the newest date of a column in ISO 8601; refuse a column without dates."""
     work = partial(_newest_day, name=name)
     latest = max((engine or Serial()).map(work, rows), default=-np.inf)
     if latest == -np.inf:
@@ -109,7 +109,10 @@ def _newest_day(rows: Rows, name: str) -> float:
 
 
 class Derivation:
-    """Computes vectors and ages; ``schema`` is that of the table, followed by them."""
+    """Computes the vectors and ages that are features; columns of a table go in.
+
+    ``schema`` has the columns of the table, followed by those that are computed.
+    """
 
     def __init__(self, schema: pa.Schema, columns: Columns) -> None:
         used = columns.features()
@@ -129,12 +132,12 @@ class Derivation:
         self.schema = pa.schema([*kept, *made], schema.metadata)
 
     def source_columns(self, names: Sequence[str]) -> list[str]:
-        """Return the columns of the table that some columns are made of."""
+        """Return the columns of the table, each once, that columns ``names`` need."""
         read = (part for name in names for part in self._sources.get(name, [name]))
         return list(dict.fromkeys(read))
 
-    def of(self, batch: Batch, names: Sequence[str]) -> Batch:
-        """Return the columns ``names``, made from a batch of their source columns."""
+    def derive_columns(self, batch: Batch, names: Sequence[str]) -> Batch:
+        """Compute columns ``names`` from their sources; return those alone."""
         if not self._sources.keys() & set(names):
             return batch
         arrays = [self._column_array(name, batch) for name in names]
@@ -161,13 +164,14 @@ def _vector_type(parts: Sequence[str], schema: pa.Schema) -> pa.DataType:
     return pa.list_(number, len(parts))
 
 
-def derive(
+def resolve_derived(
     schema: pa.Schema, columns: Columns, newest: Callable[[str], str]
 ) -> Columns:
-    """Return the columns with the vectors and ages that their names ask for.
+    """Return the roles of columns, with the vectors and ages that entries ask for.
 
-    ``newest`` returns the newest date of a column as ISO text.  Vectors and dates that
-    ``columns`` already has, as of a model, stay as they are.
+    ``embedding=e*`` becomes ``embedding``, and ``vectors`` has its source columns; for
+    ``age:published``, ``ages`` has the date that ``newest`` returns for the column, as
+    ISO text.  Ages that ``columns`` already has, as of a model, keep their dates.
     """
     vectors = {name: list(parts) for name, parts in columns.vectors.items()}
     ages = dict(columns.ages)

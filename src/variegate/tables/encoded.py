@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from variegate._typing import AnyArray, BoolArray, FloatArray, IntArray
 from variegate.application.refusal import Setting
+from variegate.estimator import BoostedQuality
 from variegate.ground_set import GroundSet
 from variegate.learning.examples import Example
 from variegate.tables.cells import Batch, Cells
@@ -50,11 +51,11 @@ class Group:
 
     @cached_property
     def ground_set(self) -> GroundSet:
-        """The group as a ground set, a single block without a name."""
+        """The group as a ground set, in which a single block has the name ""."""
         return self.take(slice(None))
 
     def take(self, rows: Any) -> GroundSet:
-        """Return rows at some positions as a ground set, with costs if known."""
+        """Return rows (positions, mask or slice) as a ground set, with costs if any."""
         blocks = {name: block[rows] for name, block in self.blocks.items()}
         if len(blocks) == 1:
             blocks = {"": next(iter(blocks.values()))}
@@ -68,7 +69,7 @@ class Group:
         return np.flatnonzero(self.chosen)
 
     def embeddings(self) -> FloatArray:
-        """Return similarity features (N, p), by default the quality, for methods."""
+        """Return all similarity features (N, p); without any, the quality features."""
         blocks = list(self.blocks.values()) or [self.quality]
         return blocks[0] if len(blocks) == 1 else np.column_stack(blocks)
 
@@ -91,12 +92,12 @@ class EncodedRows:
         return sum(part.nbytes for _, part in self._features())
 
     def _features(self) -> list[tuple[str, AnyArray]]:
-        """Return all features with their roles."""
+        """Return pairs of "quality" or "similarity" and features (n_rows, d)."""
         blocks = [("similarity", block) for block in self.every.blocks.values()]
         return [("quality", self.every.quality), *blocks]
 
     def refuse_infinite(self, flags: BoolArray) -> None:
-        """Refuse infinite or NaN features in groups with a flag, (n_groups,)."""
+        """Refuse infinite or NaN features in groups with a true flag, (n_groups,)."""
         is_wanted = np.repeat(flags, np.diff(self.bounds))
         for role, features in self._features():
             bad = ~np.isfinite(features).all(axis=1) & is_wanted
@@ -108,7 +109,7 @@ class EncodedRows:
                 )
 
     def group(self, place: int, number: int) -> Group:
-        """Return a copy of the group at a place; ``number`` is that in the table."""
+        """Return a copy of the group at index ``place``, ``number`` in the table."""
         part = slice(*self.bounds[place : place + 2].tolist())
 
         def cut(values: Any) -> Any:
@@ -131,6 +132,18 @@ class EncodedRows:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class OutOfFold:
+    """Trees by fold, fitted to groups of other folds.
+
+    ``fold`` is that of every group of the table, by number; -1 for groups that are not
+    learned from, which are scored by trees fitted to all folds.
+    """
+
+    models: tuple[BoostedQuality, ...]
+    fold: IntArray
+
+
 @dataclass(eq=False)
 class GroupReader:
     """Reads the groups of partitions; sent to workers.
@@ -143,13 +156,16 @@ class GroupReader:
     encoding: Encoding
     labels: BoolArray | None = None
     memory: int = 0
+    #: Trees for the boosted log-odds of groups that are learned from.
+    out_of_fold: OutOfFold | None = None
     _held: dict[int, EncodedRows] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
+        """Return the state for workers, which keep no encoded rows."""
         return vars(self) | {"memory": 0, "_held": {}}
 
     def read(self, partition: GroupPartition) -> list[Example]:
-        """Return the wanted groups of a partition as examples, by their positions."""
+        """Return the groups that a partition selects as examples with costs of 1."""
         return [
             Example(position, group.ground_set, group.wanted(), 1.0, 1.0)
             for position, group in enumerate(
@@ -158,14 +174,18 @@ class GroupReader:
         ]
 
     def groups(self, partition: GroupPartition) -> Iterator[Group]:
-        """Yield the wanted groups of a partition."""
-        encoded, flags = self._encoded(partition), partition.flags()
+        """Yield the groups that a partition selects; refuse infinite features."""
+        encoded, flags = self._read_encoded(partition), partition.flags()
         encoded.refuse_infinite(flags)
         for place in np.flatnonzero(flags).tolist():
             yield encoded.group(place, partition.first_group + place)
 
-    def _encoded(self, partition: GroupPartition) -> EncodedRows:
-        """Return the encoded rows of a partition, kept if ``memory`` allows it."""
+    def release(self) -> None:
+        """Drop the encoded rows that are held in memory."""
+        self._held.clear()
+
+    def _read_encoded(self, partition: GroupPartition) -> EncodedRows:
+        """Return the encoded rows of a partition; keep them if ``memory`` allows it."""
         known = self._held.get(partition.first_group)
         if known is None:
             known = self._encode(partition)
@@ -175,7 +195,7 @@ class GroupReader:
         return known
 
     def _encode(self, partition: GroupPartition) -> EncodedRows:
-        """Read the columns of a partition and encode them."""
+        """Read a partition as numbers; refuse bad cells and repeated items."""
         columns, encoding = self.rows.columns, self.encoding
         label = columns.label if self.labels is None else None
         parts = (columns.group, label, columns.item, columns.cost, columns.relevance)
@@ -194,15 +214,21 @@ class GroupReader:
             cells = batch[columns.relevance]
             relevance = encoding.fill_missing(cells.name, cells.numbers())
             relevance = _check_no_missing(relevance, cells, "relevance")
+        quality = encoding.encode(encoding.quality, batch)
+        blocks = {
+            name: encoding.encode(block, batch).astype(_feature_dtype(block))
+            for name, block in encoding.blocks.items()
+        }
+        if encoding.boosting is not None:
+            blocks = blocks or {"": quality}
+            scores = self._boosted_scores(quality, partition.first_group + numbers)
+            quality = np.column_stack([quality, scores])
         every = Group(
             "all rows",
             -1,
             rows,
-            encoding.encode(encoding.quality, batch),
-            {
-                name: encoding.encode(block, batch).astype(_feature_dtype(block))
-                for name, block in encoding.blocks.items()
-            },
+            quality,
+            blocks,
             batch.flags(label, self.labels),
             None if columns.cost is None else read_costs(batch[columns.cost]),
             relevance,
@@ -219,11 +245,29 @@ class GroupReader:
             {name: rows for name, rows in unknown.items() if rows.any()},
         )
 
+    def _boosted_scores(self, quality: FloatArray, groups: IntArray) -> FloatArray:
+        """Return log-odds (n_rows,), out of fold in groups that were learned from.
+
+        ``groups`` are the group numbers of the rows.  Rows with a feature that is not
+        finite, which are refused later, have 0.
+        """
+        scores = np.zeros(len(quality))
+        is_finite = np.isfinite(quality).all(axis=1)
+        fold = np.full(len(groups), -1)
+        models = [self.encoding.boosting]
+        if self.out_of_fold is not None:
+            fold = self.out_of_fold.fold[groups]
+            models = [*self.out_of_fold.models, *models]
+        for number in np.unique(fold[is_finite]):  # -1: the last, fitted to all folds
+            rows = is_finite & (fold == number)
+            scores[rows] = models[number].scores(quality[rows])
+        return scores
+
 
 def check_items_and_costs(
     partition: GroupPartition, reader: RowReader
 ) -> Iterator[TableError]:
-    """Yield the problems of the items and costs of a partition."""
+    """Yield at most two errors of a partition: a repeated item, and an invalid cost."""
     columns, index = reader.columns, GroupIndex()
     batch = reader.read_all(partition.rows, columns.group, columns.item, columns.cost)
     try:
@@ -240,16 +284,17 @@ def check_items_and_costs(
 
 
 def _feature_dtype(block: Sequence[Any]) -> str:
-    """Return the dtype of the features of a block.
+    """Return the dtype of the features of a block, a sequence of ``FeatureColumn``.
 
-    Directions are at most 1; other numbers may be larger than those learned from.
+    Vectors of unit length keep single precision if all columns are such ("direction");
+    other features may overflow it in rows far from those of the training.
     """
     is_single = all(c.is_single and c.kind == "direction" for c in block)
     return "f4" if is_single else "f8"
 
 
 def read_costs(cells: Cells) -> FloatArray:
-    """Return costs, all of which must be above zero."""
+    """Return the costs of rows, (n_rows,); refuse costs that are not above zero."""
     costs = _check_no_missing(cells.numbers(), cells, "cost")
     bad = costs <= 0.0
     if bad.any():

@@ -31,7 +31,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from variegate._typing import BoolArray, FloatArray, IntArray
+from variegate._typing import BoolArray, FloatArray
+from variegate.estimator import BoostedQuality
 from variegate.linalg.cosine import unit_rows
 from variegate.tables.categories import (
     arrange_levels,
@@ -44,6 +45,10 @@ from variegate.tables.categories import (
 from variegate.tables.cells import Batch, Cells, holds_vectors, no_value_error
 from variegate.tables.columns import Columns, is_vector
 from variegate.tables.errors import TableError
+from variegate.tables.moments import Moments
+
+#: The name of the boosted log-odds among the quality features.
+BOOSTED_SCORE = "boosted score"
 
 #: The block of similarity columns that are not vectors.
 NUMBERS = "columns"
@@ -91,7 +96,10 @@ class FeatureColumn:
         return n_values + self.has_indicator
 
     def encode(self, cells: Cells, missing: str) -> FloatArray:
-        """Return features (n_rows, size); ``missing`` is as for :class:`Columns`."""
+        """Return features (n_rows, size), 0 where a cell is empty.
+
+        Empty cells are refused if ``missing`` is "error".
+        """
         if self.kind == "category":
             values, empty = indicators(cells, self.levels, self.rare)
         elif self.kind == "number":
@@ -117,7 +125,7 @@ class FeatureColumn:
         return np.asarray(values, dtype=np.float64)
 
     def is_unknown(self, cells: Cells) -> BoolArray:
-        """Return which rows have a category unknown in training; empty for others."""
+        """Return which rows have a category not in training; (0,) for other kinds."""
         if self.kind != "category":
             return np.zeros(0, dtype=bool)
         return has_unknown(cells, (*self.levels, *self.rare))
@@ -125,20 +133,26 @@ class FeatureColumn:
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
-    """All columns as features; no blocks where the quality is the similarity too."""
+    """All columns as features, of the quality and of blocks of the similarity by name.
+
+    Without blocks, the quality columns are the similarity too.  Trees of ``boosting``
+    make one more quality feature of those of the quality columns.
+    """
 
     quality: tuple[FeatureColumn, ...]
     blocks: Mapping[str, tuple[FeatureColumn, ...]]
     missing: str
+    boosting: BoostedQuality | None = None
 
     @property
     def names(self) -> list[str]:
         """Names of the quality features."""
-        return [name for column in self.quality for name in column.names]
+        names = [name for column in self.quality for name in column.names]
+        return names + [BOOSTED_SCORE] * (self.boosting is not None)
 
     @property
     def width(self) -> int:
-        """The number of features of a row, of quality and similarity together."""
+        """The number of features of a row in both roles, without the boosted score."""
         return sum(column.size for column in self.columns())
 
     def columns(self) -> list[FeatureColumn]:
@@ -146,7 +160,10 @@ class Encoding:
         return [*self.quality, *(c for block in self.blocks.values() for c in block)]
 
     def fill_missing(self, name: str, numbers: FloatArray) -> FloatArray:
-        """Return numbers of a column with the mean in empty cells, where allowed."""
+        """Return numbers of column ``name`` with NaN replaced by the training mean.
+
+        Unchanged if empty cells are errors, or the column is not a quality number.
+        """
         for column in self.quality if self.missing != "error" else ():
             if column.name == name and column.kind == "number":
                 return np.where(np.isnan(numbers), column.mean, numbers)
@@ -164,66 +181,10 @@ class Encoding:
 
 
 @dataclass
-class _Moments:
-    """Mean and spread of numbers that come in pieces (Chan, Golub and LeVeque).
-
-    They are kept in a unit, the power of two above the largest number so far, so that
-    no sum or square overflows or underflows.
-    """
-
-    count: FloatArray | float = 0.0
-    mean: FloatArray | float = 0.0
-    squares: FloatArray | float = 0.0
-    exponent: IntArray | int = -1074
-
-    @classmethod
-    def of(cls, values: FloatArray) -> _Moments:
-        """Return moments of numbers (N,), or of columns (N, d); NaN counts as empty."""
-        present = ~np.isnan(values)
-        count = present.sum(axis=0)
-        if not count.any():
-            return cls()
-        largest = np.where(present, np.abs(values), 0.0).max(axis=0)
-        exponent = np.maximum(-1074, np.frexp(largest)[1])
-        # In two steps, as the whole power may not be a number.
-        half = exponent // 2
-        values = np.ldexp(np.ldexp(values, -half), half - exponent)
-        mean = np.where(present, values, 0.0).sum(axis=0) / np.maximum(count, 1)
-        squares = (np.where(present, values - mean, 0.0) ** 2).sum(axis=0)
-        return cls(count, mean, squares, exponent)
-
-    def merged(self, other: _Moments) -> _Moments:
-        """Return the moments of the numbers of both; neither changes."""
-        exponent = np.maximum(self.exponent, other.exponent)
-        mean, more = (np.ldexp(m.mean, m.exponent - exponent) for m in (self, other))
-        squares, others = (
-            np.ldexp(m.squares, 2 * (m.exponent - exponent)) for m in (self, other)
-        )
-        total = self.count + other.count
-        shift = more - mean
-        share = other.count / np.maximum(total, 1)
-        return _Moments(
-            total,
-            mean + shift * share,
-            squares + others + shift**2 * self.count * share,
-            exponent,
-        )
-
-    def mean_and_scale(self) -> tuple[FloatArray, FloatArray]:
-        """Return mean and standard deviation by column, the latter 1 if constant."""
-        spread = np.sqrt(self.squares / np.maximum(self.count, 1))
-        # A constant column says nothing, however its mean was rounded.
-        is_constant = spread <= 1e-12 * np.abs(self.mean)
-        mean = np.ldexp(self.mean, self.exponent)
-        scale = np.ldexp(spread, self.exponent)
-        return np.atleast_1d(mean), np.atleast_1d(np.where(is_constant, 1.0, scale))
-
-
-@dataclass
 class _Column:
     """Statistics of one column: of numbers, of categories, or sizes of vectors."""
 
-    moments: _Moments | None = None
+    moments: Moments | None = None
     levels: Counter[str] = field(default_factory=Counter)
     has_empty: bool = False
     n_cells: int = 0
@@ -238,13 +199,13 @@ class _Column:
     problem: TableError | None = None
 
     def problem_of(self, name: str) -> TableError | None:
-        """Return the first problem; empty cells are counted, and come last."""
+        """Return the column's first problem or None; empty cells count as the last."""
         if self.problem is None and self.first_empty is not None:
             return no_value_error(name, self.first_empty, self.n_empty, self.n_cells)
         return self.problem
 
     def merged(self, name: str, other: _Column) -> _Column:
-        """Return the statistics of the rows of both; neither changes."""
+        """Return the statistics of the rows of both; ``name`` is for messages."""
         moments = self.moments or other.moments
         if self.moments and other.moments:
             moments = self.moments.merged(other.moments)
@@ -287,7 +248,7 @@ class ColumnStatistics:
         return {name: problem for name, problem in found.items() if problem}
 
     def add(self, batch: Batch, is_wanted: BoolArray) -> None:
-        """Check all rows of a batch, and learn from rows where ``is_wanted``."""
+        """Check all rows, keep problems, and learn from the rows ``is_wanted``."""
         for name, found in self._found.items():
             try:
                 empty = self._add_column(batch, name, is_wanted)
@@ -301,7 +262,7 @@ class ColumnStatistics:
                 found.problem = found.problem or error
 
     def _add_column(self, batch: Batch, name: str, is_wanted: BoolArray) -> BoolArray:
-        """Learn from one column; return which cells are empty."""
+        """Learn from wanted rows of one column; return a mask of all empty cells."""
         cells, found = batch[name], self._found[name]
         if name in self.columns.categorical:
             levels, empty = count_levels(cells, is_wanted)
@@ -311,7 +272,7 @@ class ColumnStatistics:
             return empty
         if holds_vectors(cells.column):
             found.size = found.size or 0
-        if self._kind(name, "quality") == "vector":
+        if self._feature_kind(name, "quality") == "vector":
             # Directions need no more than their length, which every row must share.
             numbers = cells.vectors(found.size or None)
             found.size = numbers.shape[1] if len(numbers) else found.size
@@ -321,12 +282,12 @@ class ColumnStatistics:
         else:
             numbers = cells.numbers()
             empty = np.isnan(numbers)
-        more = _Moments.of(numbers[is_wanted])
-        found.moments = (found.moments or _Moments()).merged(more)
+        more = Moments.of(numbers[is_wanted])
+        found.moments = (found.moments or Moments()).merged(more)
         return empty
 
-    def _kind(self, name: str, part: str) -> str:
-        """Return a ``FeatureColumn.kind``; ``part`` is "quality" or "similarity"."""
+    def _feature_kind(self, name: str, part: str) -> str:
+        """Return ``FeatureColumn.kind`` of a column as "quality" or as "similarity"."""
         if name in self.columns.categorical:
             return "category"
         is_sized = self._found[name].size is not None
@@ -341,7 +302,7 @@ class ColumnStatistics:
         return both
 
     def encoding(self) -> Encoding:
-        """Return the encoding by these statistics, or raise the first problem."""
+        """Return the encoding, each similarity vector a block, or raise a problem."""
         for error in self.problems.values():
             raise error
         quality = tuple(
@@ -360,8 +321,8 @@ class ColumnStatistics:
         return Encoding(quality, blocks, self.columns.missing)
 
     def _feature_column(self, name: str, part: str) -> FeatureColumn:
-        """Return the encoding of a column in the role "quality" or "similarity"."""
-        found, kind = self._found[name], self._kind(name, part)
+        """Return a column as features for its role, "quality" or "similarity"."""
+        found, kind = self._found[name], self._feature_kind(name, part)
         if kind == "direction":
             assert found.size is not None
             mean, scale = np.zeros(found.size), np.ones(found.size)
@@ -384,7 +345,7 @@ class ColumnStatistics:
 
 
 def _is_single(kind: pa.DataType) -> bool:
-    """Tell whether a column holds numbers of no more than single precision."""
+    """Tell whether a type is numbers or vectors of at most single precision."""
     if isinstance(kind, pa.BaseExtensionType):
         kind = kind.storage_type
     value = kind.value_type if is_vector(kind) else kind

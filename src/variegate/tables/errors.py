@@ -22,7 +22,7 @@ BLOCK_BYTES = 4 * 2**20
 
 
 def repeated_names(names: Sequence[str]) -> str:
-    """Return which names several columns have, with a comma between them."""
+    """Return the names that several columns have, joined by commas; "" for none."""
     return ", ".join(repr(n) for n, times in Counter(names).items() if times > 1)
 
 
@@ -39,7 +39,7 @@ UNREADABLE = (TableFileError, UnreadablePartitionError)
 
 
 def refuse_other_separator(path: Path, header: str) -> None:
-    """Refuse a CSV file of one column whose header holds another separator."""
+    """Refuse a CSV file whose only column, ``header``, has a semicolon, tab or bar."""
     for separator in ";\t|":
         if separator in header:
             name = "a tab" if separator == "\t" else repr(separator)
@@ -52,7 +52,7 @@ def refuse_other_separator(path: Path, header: str) -> None:
 
 
 def explain_read_error(path: Path, file_format: str, error: BaseException) -> str:
-    """Return the problem of a file and its remedy, from the message of Arrow."""
+    """Return the problem of a file and its remedy; ``file_format`` is in ``NAMES``."""
     said = " ".join(str(error).split())
     if len(said) > 200:
         said = said[:200] + " ..."
@@ -77,8 +77,8 @@ def explain_read_error(path: Path, file_format: str, error: BaseException) -> st
 
 
 def _explain_json_error(path: Path, said: str) -> str:
+    """Return the problem of a JSON-lines file, and its remedy, from Arrow's message."""
     # The reader counts rows from where it began a block, which is of no use.
-    """Return the problem of a JSON-lines file from the message of Arrow."""
     said = said.removeprefix("JSON parse error: ").split(" in row ")[0]
     if "specified twice" in said:
         return f"{path}: {said}; rename one of them"

@@ -155,28 +155,28 @@ class Evaluation:
     def intervals(
         self, seed: int = 0, names: Sequence[str] | None = None
     ) -> dict[str, dict[str, Interval]]:
-        """Return the mean of every score of some choosers, with a 95 % interval.
+        """Return the mean of every score with a 95 % interval, by chooser and score.
 
-        All choosers see the same samples of groups.  Means by subtopics are over groups
-        that have any.
+        Scores are ``SCORES`` (precision, recall, f, size) and, if they were judged,
+        ``SUBTOPIC_SCORES``, these over groups with a subtopic.  ``names`` are of
+        choosers, by default all, which see the same samples of groups.
         """
         return _mean_intervals(
-            {name: self._rows(name) for name in names or self.scores}, seed
+            {name: self._score_table(name) for name in names or self.scores}, seed
         )
 
     def differences(self, first: str, seed: int = 0) -> dict[str, dict[str, Interval]]:
-        """Return mean differences of scores, ``first`` minus each other chooser."""
-        own = self._rows(first)
-        rows = {name: own - self._rows(name) for name in self.scores if name != first}
-        return _mean_intervals(rows, seed)
+        """Return intervals of ``first`` minus others, by other chooser and score."""
+        own, others = self._score_table(first), [n for n in self.scores if n != first]
+        return _mean_intervals({n: own - self._score_table(n) for n in others}, seed)
 
-    def _rows(self, name: str) -> FloatArray:
-        """Return the scores of a chooser (groups, 4), or (groups, 7) with subtopics."""
+    def _score_table(self, name: str) -> FloatArray:
+        """Return a chooser's ``SCORES`` (groups, 4), or with subtopics (groups, 7)."""
         parts = [self.scores[name], *(t[name] for t in (self.subtopics,) if t)]
         return np.hstack(parts)
 
     def over_rows(self, seed: int = 0) -> dict[str, dict[str, Interval]]:
-        """Return precision and recall over the rows of all groups together.
+        """Return "precision" and "recall" over rows of all groups together, by chooser.
 
         Of all rows that were chosen, the share that was wanted, so that groups of which
         nothing was chosen do not count; and of all that were wanted, the share that was
@@ -189,7 +189,7 @@ class Evaluation:
         return _ratio_intervals(ratios, seed)
 
     def diversities(self, seed: int = 0) -> dict[str, dict[str, Interval]]:
-        """Return how alike the rows of each chooser are, also the wanted rows.
+        """Return measures of how alike rows are, by chooser and of the "wanted rows".
 
         ``similarity`` is the mean over groups of the mean cosine of two rows, among
         groups with two or more; ``copies`` the share of all rows with a cosine above
@@ -214,7 +214,7 @@ class Evaluation:
 def _mean_intervals(
     rows: Mapping[str, FloatArray], seed: int
 ) -> dict[str, dict[str, Interval]]:
-    """Return the mean without NaN, and its interval, of each column of ``rows``."""
+    """Return mean intervals of tables (groups, scores) by chooser; NaN is left out."""
     ratios = {
         name: {
             score: (np.nan_to_num(column), ~np.isnan(column))
@@ -232,7 +232,7 @@ def _ratio_intervals(
 ) -> dict[str, dict[str, Interval]]:
     """Return ratios of sums over groups, with bootstrap intervals; NaN for 0 / 0.
 
-    By names of choosers and scores, there are a numerator and a denominator (groups,).
+    ``named`` has a numerator and a denominator (groups,) by chooser and score.
     """
     pairs = [pair for scores in named.values() for pair in scores.values()]
     if not pairs:
@@ -251,7 +251,7 @@ def _ratio_intervals(
 
 
 def _bootstrap_interval(found: FloatArray) -> Interval:
-    """Return the first number as mean, with the central 95 % of the others."""
+    """Return the first number as mean, and the central 95 % of the rest (samples)."""
     if np.isnan(found[0]):
         return Interval(*[float("nan")] * 3)
     # A sample may hold no row that counts.
@@ -275,7 +275,8 @@ def judge_groups(
 ) -> Evaluation:
     """Compare choosers with the labels of the groups with these numbers.
 
-    If they are more than ``MAX_JUDGED``, a sample is drawn by the seed.
+    If they are more than ``MAX_JUDGED``, a sample is drawn by the seed.  ``stage`` is
+    the first argument of ``progress``; others are as for ``evaluate_choosers``.
     """
     n_in_all = len(numbers)
     if n_in_all > MAX_JUDGED:
@@ -298,13 +299,13 @@ def evaluate_choosers(
     n_jobs: int | None = None,
     diversity: DiversityJudge | None = None,
 ) -> Evaluation:
-    """Choose from every group by several choosers, and compare with its labels.
+    """Choose from every group by choosers with names; score them by its labels.
 
-    ``diversity`` judges the chosen rows beside the labels.
+    ``diversity`` measures how alike chosen rows are; ``n_jobs`` None is one thread.
     """
 
     def judge_group(group: Group) -> tuple[Any, ...]:
-        """Return scores, counts, diversity and endings of every chooser."""
+        """Return scores, counts, diversity, endings and subtopic scores by chooser."""
         wanted = group.wanted()  # refuses groups without labels before the work
         choices = [chooser(group) for chooser in choosers.values()]
         orders = [*(choice.order for choice in choices), wanted]
@@ -336,7 +337,7 @@ def evaluate_choosers(
 def _split_by_chooser(
     names: Iterable[str], rows: Sequence[Any]
 ) -> dict[str, FloatArray]:
-    """Split rows (groups, choosers, columns) by chooser; empty without columns."""
+    """Split rows (groups, choosers, columns) by chooser; {} without columns."""
     if not rows[0]:
         return {}
     table = np.array(rows, dtype=np.float64)

@@ -55,12 +55,12 @@ class FittedSelector(Application):
 
     @property
     def lam_(self) -> float:
-        """The weight of the margin."""
+        """The weight of the margin in the loss; 0 is maximum likelihood."""
         return float(self.model_.lam)
 
     @property
     def omega_(self) -> float:
-        """The default omega."""
+        """The default cost of missing a row, relative to choosing a wrong one."""
         return self.policy_.omega
 
     @property
@@ -81,7 +81,7 @@ class FittedSelector(Application):
 
     @property
     def weights_(self) -> dict[str, float]:
-        """The weight of every quality feature, by its name."""
+        """The weight of every quality feature by name; AttributeError for networks."""
         if is_network(self.model_):
             raise AttributeError(_no_weights_message(self.model_, "weights_"))
         weights = self.model_.theta_.tolist()
@@ -94,7 +94,7 @@ class FittedSelector(Application):
         cost: str | None = None,
         relevance: str | None = None,
     ) -> Self:
-        """Return the fitted selector for tables with other names for these columns."""
+        """Return a copy for tables with these columns; None keeps a column's name."""
         check_is_fitted(self, "policy_")
         other = copy.copy(self)
         given = {"group": group, "label": label, "cost": cost}
@@ -103,12 +103,12 @@ class FittedSelector(Application):
         return other
 
     def _set_names(self, names: Sequence[str]) -> None:
-        """Set the attributes of scikit-learn about the columns of the training."""
+        """Set ``feature_names_in_`` and ``n_features_in_`` by the training columns."""
         self.feature_names_in_ = np.array(names, dtype=object)
         self.n_features_in_ = len(names)
 
     def _progress(self, progress: Progress | None) -> Progress:
-        """Return the given progress callback, or one that prints if verbose."""
+        """Return the callback, or if None one that prints (``verbose``) or ignores."""
         if progress is not None:
             return progress
         return ProgressPrinter("TableSelector").progress if self.verbose else ignore
@@ -172,7 +172,7 @@ class FittedSelector(Application):
         omega: float | None = None,
         limit: Limit = NO_LIMIT,
     ) -> Chooser:
-        """Return the chooser of the policy; omega is ``omega_`` where it is None."""
+        """Return a chooser by omega (None: ``omega_``); refuse omega beside ``k``."""
         if omega is not None:
             check_number("omega", omega, positive=True)
             if limit.k is not None:
@@ -196,7 +196,12 @@ class FittedSelector(Application):
         skip_unreadable: bool = False,
         by_file: bool = False,
     ) -> Groups:
-        """Return the groups of another table, its columns encoded as in training."""
+        """Return the groups of another table, its columns encoded as in training.
+
+        If it is refused, all problems are listed, those of ``empty_groups`` among them.
+        ``labels`` of all rows stand in place of a column.  With ``by_file``, partitions
+        end where files do; with ``skip_unreadable``, unreadable files are left out.
+        """
         with self._list_all_problems(table, columns, labels, empty_groups, engine):
             try:
                 resolve_columns(table, columns)
@@ -225,9 +230,9 @@ class FittedSelector(Application):
         empty_groups: str | None = None,
         engine: Engine | None = None,
     ) -> Iterator[None]:
-        """Raise all problems of a table if the block refuses it.
+        """Replace a TableError of the block by one with all problems of the table.
 
-        ``labels`` are of all rows; the treatment ``empty_groups`` counts with labels.
+        ``labels`` are of all rows; without any, ``empty_groups`` does nothing.
         """
         try:
             yield
@@ -267,7 +272,7 @@ class FittedSelector(Application):
         return self.choose(X).selected
 
     def inclusion_probability(self, X: Any) -> FloatArray:
-        """Return, for every row, the probability that the model includes it."""
+        """Return the probability that the model includes each row, (n_rows,)."""
         probability = self.choose(X).probability
         assert probability is not None  # a model always tells
         return probability
@@ -350,20 +355,20 @@ class FittedSelector(Application):
                 Limit.of(k, budget, at_most, per), skip_unreadable, progress,
             )  # fmt: skip
         output = Output(keep_all, drop, out)
-        output.check(table, has_probability=True)
+        output.check(table, adds_probability=True)
         choices = self.choose(
             table, k, budget, omega, progress, at_most=at_most, per=per
         )
-        return output.of(X, choices, progress)
+        return output.deliver(X, choices, progress)
 
 
 def is_network(estimator: DPPEstimator | None) -> bool:
-    """Tell whether an estimator has networks in place of a kernel."""
+    """Tell whether an estimator has networks in place of a kernel; False for None."""
     return estimator is not None and not isinstance(estimator, LargeMarginDPP)
 
 
 def refuse_network(model: DPPEstimator, attribute: str) -> None:
-    """Refuse an ``attribute`` of weights, by name, where the model has networks."""
+    """Refuse an ``attribute`` that needs weights where the model has networks."""
     if is_network(model):
         raise TableError(_no_weights_message(model, attribute))
 

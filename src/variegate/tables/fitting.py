@@ -24,7 +24,11 @@ from variegate._random import as_generator
 from variegate._typing import BoolArray, IntArray
 from variegate._validation import check_choice, check_count, check_flag, check_number
 from variegate._version import __version__
-from variegate.application.table_defaults import EMPTY_GROUPS, KERNELS
+from variegate.application.table_defaults import (
+    EMPTY_GROUPS,
+    KERNELS,
+    QUALITY_MODELS,
+)
 from variegate.estimator import DPPEstimator
 from variegate.files.run_store import RunStore
 from variegate.kernels import Kernel
@@ -34,17 +38,13 @@ from variegate.partitions.engine import is_local
 from variegate.tables.columns import Columns, missing_label_error
 from variegate.tables.derived import newest_date
 from variegate.tables.encoding import Encoding
+from variegate.tables.encoding_file import decode_encoding, encode_encoding
 from variegate.tables.errors import TableError
 from variegate.tables.evaluation import MAX_JUDGED, judge_groups
 from variegate.tables.fitted import is_network
 from variegate.tables.groups import Groups
 from variegate.tables.kinds import kinds_record
-from variegate.tables.model_file import (
-    decode_encoding,
-    encode_encoding,
-    training_record,
-    validation_path,
-)
+from variegate.tables.model_file import training_record, validation_path
 from variegate.tables.policy import Policy
 from variegate.tables.survey import (
     Survey,
@@ -93,8 +93,8 @@ class SelectorFit:
     skip_unreadable: bool
     progress: Progress
 
-    def run(self) -> None:
-        """Learn from some groups, judge by others, and record how it went."""
+    def fit_selector(self) -> None:
+        """Learn from some groups, judge by others, and set the attributes ``*_``."""
         selector, engine, labels = self.selector, self.engine, self.labels
         if is_network(selector.estimator) and not is_local(engine):
             raise TableError(
@@ -123,7 +123,8 @@ class SelectorFit:
         finally:
             if is_local(engine):
                 CACHE.clear()  # prepared groups
-        selector.columns_, selector.encoding_ = columns, encoding
+        groups = groups if learned.boosted is None else learned.boosted
+        selector.columns_, selector.encoding_ = columns, groups.encoding
         selector.policy_, selector.family_ = learned.policy, learned.policy.family
         selector._set_names(self.table.schema.names)
         judged = None
@@ -143,13 +144,13 @@ class SelectorFit:
         selector.training_ = record
 
     def _train(self, groups: Groups, numbers: IntArray) -> Learned:
-        """Learn networks or a DPP from the groups with these numbers."""
+        """Learn networks or a DPP, as the selector asks, from groups by number."""
         if is_network(self.selector.estimator):
             return _train_network(self.selector, groups, numbers, self.progress)
         return train(self.selector, groups, numbers, self.progress, self.store)
 
     def _resolve_columns(self) -> Columns:
-        """Return the roles of columns, with derived columns and patterns resolved."""
+        """Return resolved roles; refuse a missing label, or relevance not numeric."""
         table = self.table
         wanted = requested_columns(self.selector, table.schema.names, self.y)
         columns = resolve_columns(table, wanted, self._newest_date)
@@ -165,7 +166,7 @@ class SelectorFit:
     # Steps that a resumed run does not repeat -------------------------------------
 
     def _remember(self, step: str, make: Callable[[], bytes]) -> bytes:
-        """Return the bytes of a step of this fit from the checkpoint, or ``make()``."""
+        """Return a step's bytes from the checkpoint, or ``make()`` and store them."""
         if self.store.path is None:
             return make()
         # Tells this fit from others in the same checkpoint.
@@ -202,7 +203,7 @@ class SelectorFit:
 def _train_network(
     selector: TableSelector, groups: Groups, numbers: IntArray, progress: Progress
 ) -> Learned:
-    """Fit an estimator of networks, which holds the features of all groups."""
+    """Fit an estimator of networks to groups by number, which must fit in memory."""
     refuse_large_groups(groups, numbers)
     estimator = estimator_of(selector).set_params(random_state=selector.seed_)
     n_bytes = 8 * int(groups.survey.sizes[numbers].sum()) * groups.encoding.width
@@ -214,13 +215,13 @@ def _train_network(
             "tables in parts"
         )
 
-    def step(one: Any) -> object:
-        """Report an epoch, and call the callback of the estimator."""
+    def report_epoch(one: Any) -> object:
+        """Report an epoch; call the estimator's callback, and return its result."""
         progress("learning", one.iteration, estimator.max_epochs)
         return None if estimator.callback is None else estimator.callback(one)
 
     omega = estimator.omega if selector.omega is None else selector.omega
-    model = clone(estimator).set_params(omega=omega, callback=step)
+    model = clone(estimator).set_params(omega=omega, callback=report_epoch)
     with groups.name_in_errors(numbers):
         model.fit(*groups.examples(numbers))
     model.set_params(callback=None)
@@ -229,7 +230,7 @@ def _train_network(
 
 
 def split_groups(selector: TableSelector, found: Survey) -> tuple[IntArray, IntArray]:
-    """Return numbers of the groups to learn from, and of those to hold out."""
+    """Return sorted numbers of usable groups: to learn from, and to hold out."""
     usable = usable_groups(found, selector.empty_groups)
     return hold_out_groups(usable, selector.validation_fraction, selector.seed_)
 
@@ -238,10 +239,13 @@ def split_groups(selector: TableSelector, found: Survey) -> tuple[IntArray, IntA
 
 
 @contextmanager
-def opened_store(
+def use_checkpoint(
     checkpoint: RunStore | str | Path | None, selector: TableSelector, table: Table
 ) -> Iterator[RunStore]:
-    """Open the checkpoint of a fit, which is removed at the end; or one in memory."""
+    """Lend the checkpoint of a fit to a block; remove the file if the block succeeds.
+
+    An open store is only passed on; None stands for a store that remembers nothing.
+    """
     if isinstance(checkpoint, RunStore):
         yield checkpoint
         return
@@ -253,7 +257,10 @@ def opened_store(
 def open_checkpoint(
     selector: TableSelector, table: Table, path: str | Path | None
 ) -> RunStore:
-    """Open the checkpoint of a fit, which stays until it is removed."""
+    """Open the checkpoint of a fit; refuse one of other files or settings.
+
+    None stands for a store without a file.
+    """
     if path is None:
         return RunStore()
     if isinstance(table, MemoryTable):
@@ -268,7 +275,7 @@ def open_checkpoint(
 
 
 def settings_as_text(selector: TableSelector) -> dict[str, str]:
-    """Return settings as text, without those that may differ when a run resumes."""
+    """Return settings by name as text, without any that a resumed run may change."""
     given = selector.get_params(deep=False)
     if selector.estimator is not None:
         given["estimator"] = clone(selector.estimator).set_params(callback=None)
@@ -283,10 +290,10 @@ def settings_as_text(selector: TableSelector) -> dict[str, str]:
 def requested_columns(
     selector: TableSelector, names: Sequence[str] = (), y: Any = None
 ) -> Columns:
-    """Return the columns that a selector was given.
+    """Return the columns that a selector was given, patterns unresolved.
 
-    Where labels are given beside a table, whose columns have these names, the label is
-    a column only if there is one.
+    ``names`` are all columns of the table.  With labels ``y``, the label is a column
+    only if the table has one of its name, or of the name of ``y``.
     """
     wanted = Columns.of(**{name: getattr(selector, name) for name in _COLUMNS})
     if y is None or wanted.label in names:
@@ -300,6 +307,7 @@ def check_parameters(selector: TableSelector) -> None:
     check_choice("empty_groups", selector.empty_groups, EMPTY_GROUPS)
     if selector.kernel is not None and not isinstance(selector.kernel, Kernel):
         check_choice("kernel", selector.kernel, KERNELS)
+    check_choice("quality_model", selector.quality_model, QUALITY_MODELS)
     check_flag("tune", selector.tune)
     check_flag("verbose", selector.verbose)
     fraction = selector.validation_fraction
@@ -328,6 +336,11 @@ def _check_network_settings(selector: TableSelector, estimator: Any) -> None:
         raise ValueError(
             f"kernel={selector.kernel!r} is for a LargeMarginDPP: the similarity of a "
             f"{name} is its encoder and similarity"
+        )
+    if selector.quality_model == "boosting":
+        raise ValueError(
+            "quality_model='boosting' is for a LargeMarginDPP: the quality of a "
+            f"{name} is a network of its own; leave out quality_model"
         )
     known = estimator.get_params(deep=False)
     for setting in ("l2", "max_iter", "tol"):

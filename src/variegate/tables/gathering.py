@@ -182,7 +182,7 @@ class GatherPlan:
 
     @classmethod
     def of(cls, table: FolderTable, out: Path, group: str, memory: int) -> GatherPlan:
-        """Make the plan for a table; refuse a table that cannot be gathered."""
+        """Plan to gather a table into ``out``; refuse columns that cannot be sorted."""
         check_column_exists(group, table.schema.names)
         # The type of the group column is checked without rows.
         Cells(pa.array([], table.schema.field(group).type), group).keys()
@@ -226,7 +226,7 @@ class GatherPlan:
     def open_run_store(
         self, table: FolderTable, n_files: int | None, rows_a_file: int | None
     ) -> RunStore:
-        """Open the run store in the hidden folder; that of other work is removed."""
+        """Open this run's store, or start anew; refuse one in use and a full disk."""
         run = {
             "variegate": __version__,
             "group": self.group,
@@ -257,7 +257,7 @@ class GatherPlan:
         return RunStore(path, run)
 
     def publish_folder(self, out: Path) -> None:
-        """Let the finished files appear as the folder, all at once."""
+        """Move the finished files to ``out``, all at once; delete the hidden folder."""
         shutil.rmtree(self.dealt, ignore_errors=True)
         if out.exists():
             # Two steps: after a kill between them, the next run does the second.
@@ -270,7 +270,7 @@ class GatherPlan:
 
 
 def _check_output_folder(folder: Path, out: Path, replace: bool) -> None:
-    """Refuse a folder that overlaps the input, or holds anything but tables."""
+    """Refuse ``out`` in or above ``folder``, or not empty (tables may be replaced)."""
     source, target = folder.resolve(), out.resolve()
     if source == target or source in target.parents or target in source.parents:
         raise TableError(f"{out} and {folder} overlap: name another folder to write")
@@ -299,7 +299,7 @@ def _count_rows(file: TableFile) -> int:
 
 
 def _bytes_per_row(files: Sequence[TableFile]) -> float:
-    """Return the mean bytes of a row in memory, by first batches of some files."""
+    """Estimate the mean bytes of a row by the first batches of up to eight files."""
     some = files[:: -(-len(files) // _LOOKED_INTO)]
     heads = [head for file in some if (head := next(file.batches(), None)) is not None]
     n_rows = sum(head.num_rows for head in heads)
@@ -318,39 +318,40 @@ def _run_gather_steps(
     engine: Engine,
     progress: Progress,
 ) -> list[tuple[int, int]]:
-    """Run the unfinished steps; return numbers of rows and groups of each new file."""
+    """Run the unfinished steps; return the row and group counts of each new file."""
     rows, reader = rows_of(table), RowReader(plan.schema, Columns(group=plan.group))
 
-    def count() -> bytes:
+    def count_groups() -> bytes:
         """Count the rows and groups of all files, as bytes for the store."""
         told = partial(progress, "reading")
         found = list(engine.map(partial(scan_groups, reader=reader), rows, told))
         return Counts.of(found, rows).to_bytes()
 
-    def run(stage: str, function: Any, items: Sequence[tuple[int, Any]]) -> list[Any]:
-        """Return the results of ``function`` by item, from the store where finished.
+    def run_step(stage: str, work: Any, items: Sequence[tuple[int, Any]]) -> list[Any]:
+        """Return ``work(item)`` without its number, as a list, for each item.
 
-        Items begin with their number, and so do results, which are stored without it.
+        Items and results begin with a number.  Finished results are JSON in the store,
+        with stage and number for a key; ``stage`` is also the label of the progress.
         """
         keys = [f"{stage} {number}" for number, _ in items]
         missing = [k for k, key in enumerate(keys) if store.get(key) is None]
         todo, told = [items[k] for k in missing], partial(progress, stage)
-        for number, *result in engine.map(function, todo, told, ordered=False):
+        for number, *result in engine.map(work, todo, told, ordered=False):
             store.put(f"{stage} {number}", json.dumps(result).encode())
         return [json.loads(store.get(key) or "") for key in keys]
 
-    counts = Counts.from_bytes(store.remember("counts", count))
+    counts = Counts.from_bytes(store.remember("counts", count_groups))
     n_read = int(counts.n_rows.sum())
     if rows_a_file is not None:
         n_files = -(-n_read // rows_a_file)
     n_files = len(rows) if n_files is None else max(n_files, 1)
     bounds, starts = file_bounds(counts.sizes, n_files, plan.rows_a_bucket)
     deal = partial(_deal_out_file, plan=plan, reader=reader, bounds=bounds)
-    run("dealing out", deal, list(enumerate(counts.deals(rows))))
+    run_step("dealing out", deal, list(enumerate(counts.deals(rows))))
     # Writers read the indices of their pieces, which would not all fit in memory.
     buckets = enumerate(pairwise(starts))
     tasks = [(k, (first, end, bounds, len(rows))) for k, (first, end) in buckets]
-    written = run("writing", partial(_write_file, plan=plan), tasks)
+    written = run_step("writing", partial(_write_file, plan=plan), tasks)
     n_written = sum(n_rows for n_rows, _ in written)
     if n_written != n_read:
         raise TableError(f"{n_read:,} rows were read, but {n_written:,} written")
@@ -381,11 +382,11 @@ def _write_file(item: tuple[int, Any], plan: GatherPlan) -> tuple[int, int, int]
     for k in range(n_dealt):
         stored = arrays_from_bytes(plan.index_path(k).read_bytes())
         pieces.append(
-            BucketSlices(str(stored["path"]), stored["slices"]).of(first, end)
+            BucketSlices(str(stored["path"]), stored["slices"]).of_buckets(first, end)
         )
     with table_writer(plan.files / plan.file_name(number), plan.schema) as write:
         for bucket in range(first, end):
-            here = [piece.of(bucket, bucket + 1) for piece in pieces]
+            here = [piece.of_buckets(bucket, bucket + 1) for piece in pieces]
             if sum(piece.n_rows for piece in here) > plan.rows_a_bucket:  # one group
                 batches: Any = (one for piece in here for one in piece.batches())
             else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from hashlib import sha256
 from typing import TypeVar
@@ -21,7 +21,7 @@ from variegate.learning.examples import Example
 from variegate.partitions import Engine, Serial
 from variegate.partitions.engine import is_local
 from variegate.tables.cells import abbreviate_value
-from variegate.tables.encoded import Group, GroupReader
+from variegate.tables.encoded import Group, GroupReader, OutOfFold
 from variegate.tables.encoding import Encoding
 from variegate.tables.errors import TableError
 from variegate.tables.partitioning import GroupPartition
@@ -46,14 +46,25 @@ class Groups:
         *,
         engine: Engine | None = None,
         memory: int = MEMORY,
+        out_of_fold: OutOfFold | None = None,
     ) -> None:
         self.survey = survey
         self.encoding = encoding
         self.engine = Serial() if engine is None else engine
-        self.reader = GroupReader(survey.reader, encoding, labels, memory)
+        self.reader = GroupReader(survey.reader, encoding, labels, memory, out_of_fold)
 
     def __len__(self) -> int:
         return len(self.survey)
+
+    def without_boosting(self) -> Groups:
+        """Return the same groups without boosted log-odds among their features."""
+        return Groups(
+            self.survey,
+            replace(self.encoding, boosting=None),
+            self.reader.labels,
+            engine=self.engine,
+            memory=self.reader.memory,
+        )
 
     def threads(self, n_jobs: int | None) -> int | None:
         """Return ``n_jobs`` where this process reads groups, 1 for other workers."""
@@ -75,9 +86,10 @@ class Groups:
     ) -> Iterator[R]:
         """Yield ``function(groups)`` for each partition that has some of these groups.
 
+        It gets an iterable of those with these numbers, in increasing order.
         ``progress`` counts groups, or partitions where other processes read them.
         """
-        parts = self.survey.split(np.sort(numbers))
+        parts = self.survey.restricted_partitions(np.sort(numbers))
         some = [part for part in parts if part.flags().any()]
         work = partial(_apply_to_partition, function=function, reader=self.reader)
         return map_rows(self.engine, work, some, progress, len(numbers))
@@ -85,22 +97,25 @@ class Groups:
     def sample(
         self, numbers: IntArray, seed: int, n_groups: int, n_rows: int
     ) -> IntArray:
-        """Draw at most ``n_groups`` numbers with ``n_rows`` together, one at least."""
+        """Draw at most ``n_groups`` of the group numbers; return them sorted.
+
+        Their groups have at most ``n_rows`` rows together, unless one alone has more.
+        """
         drawn = np.random.default_rng(seed).permutation(numbers)[:n_groups]
         n_drawn = np.searchsorted(np.cumsum(self.survey.sizes[drawn]), n_rows, "right")
         return np.sort(drawn[: max(1, int(n_drawn))])
 
     def examples(self, numbers: IntArray) -> tuple[list[GroundSet], list[IntArray]]:
-        """Return groups by number as ground sets, and rows labelled 1 as subsets."""
+        """Return ground sets of the groups, and the positions of rows labelled 1."""
         some = list(self.only(numbers))
         return [group.ground_set for group in some], [group.wanted() for group in some]
 
     def read_texts(
         self, rows: IntArray, show: Sequence[str]
     ) -> dict[int, tuple[str, ...]]:
-        """Return short texts of the columns ``show`` by row number, of sorted rows.
+        """Return the cells of columns ``show`` as short texts, by number of the row.
 
-        Without columns to show, "row 1" stands for the cells of the first row.
+        ``rows`` are sorted.  Without columns, "row 1" stands for the first row's cells.
         """
         if not show:
             return {int(row): (f"row {row + 1}",) for row in rows}
@@ -118,14 +133,13 @@ class Groups:
         return found
 
     def source(self, numbers: IntArray) -> GroupSource:
-        """Return the groups with these numbers as partitions to learn from."""
-        return GroupSource(
-            tuple(self.survey.split(numbers)), self.reader, self.survey.key
-        )
+        """Return the groups with these sorted numbers as a source to learn from."""
+        partitions = tuple(self.survey.restricted_partitions(numbers))
+        return GroupSource(partitions, self.reader, self.survey.key)
 
     @contextmanager
     def name_in_errors(self, numbers: IntArray) -> Iterator[None]:
-        """Name the groups with these numbers in errors of their ground sets."""
+        """Name group ``numbers[i]`` in errors of the block about ground set i."""
         try:
             yield
         except GroundSetError as error:
@@ -137,7 +151,10 @@ class Groups:
 
 @dataclass(frozen=True, eq=False)
 class GroupSource:
-    """Groups as examples, a :class:`variegate.partitions.Source`; ``table`` a key."""
+    """Groups as examples, a :class:`variegate.partitions.Source`.
+
+    ``table`` is a hash of the table, by which ``key`` tells tables from one another.
+    """
 
     partitions: tuple[GroupPartition, ...]
     groups: GroupReader
@@ -151,16 +168,20 @@ class GroupSource:
         for column in self.groups.encoding.columns():
             digest.update(repr(column).encode())
             digest.update(column.mean.tobytes() + column.scale.tobytes())
+        if self.groups.out_of_fold is not None:
+            for model in self.groups.out_of_fold.models:
+                digest.update(repr(model.encode()).encode())
+            digest.update(self.groups.out_of_fold.fold.tobytes())
         for partition in self.partitions:
             digest.update(partition.flags().tobytes())
         return digest.hexdigest()
 
     def reader(self) -> GroupReader:
-        """Return the reader, which is sent to workers."""
+        """Return the reader of partitions, which is sent to workers."""
         return self.groups
 
     def read(self, partition: GroupPartition) -> list[Example]:
-        """Return the wanted groups of a partition as examples."""
+        """Return the groups that a partition selects as examples."""
         return self.groups.read(partition)
 
 
@@ -170,10 +191,10 @@ def _apply_to_partition(
     reader: GroupReader,
     told: Callable[[int], object] = ignore,
 ) -> R:
-    """Return ``function(groups)`` of a partition; call ``told(1)`` for each group."""
+    """Return ``function(groups)`` of a partition; call ``told(1)`` after each group."""
 
     def groups() -> Iterator[Group]:
-        """Yield the wanted groups, and report each after its use."""
+        """Yield the groups that the partition selects; report each after its use."""
         for group in reader.groups(partition):
             yield group
             told(1)

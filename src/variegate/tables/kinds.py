@@ -1,4 +1,4 @@
-"""The kinds that a model has learned: of all rows of a table, and of the training."""
+"""The kinds, soft clusters of rows, that a kernel :class:`variegate.Kinds` learns."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class RowKinds(NamedTuple):
 
 
 def kinds_of(model: LargeMarginDPP, block: str | None = None) -> LearnedKernel[Kinds]:
-    """Return the kinds of a model, those of ``block`` where there are several."""
+    """Return a model's only kernel of kinds, or the one of ``block``; else refuse."""
     every = learned_parts(model, Kinds)
     if not every:
         raise TableError(
@@ -96,7 +96,7 @@ def kinds_of(model: LargeMarginDPP, block: str | None = None) -> LearnedKernel[K
 
 
 def row_kinds(kinds: LearnedKernel[Kinds], groups: Groups) -> RowKinds:
-    """Return kind and probability of every row, in table order."""
+    """Return the most probable kind of every row, and its probability."""
     n_rows = groups.survey.n_rows
     kind = np.zeros(n_rows, dtype=np.intp)
     probability = np.zeros(n_rows)
@@ -113,7 +113,10 @@ def row_kinds(kinds: LearnedKernel[Kinds], groups: Groups) -> RowKinds:
 def kinds_record(
     model: LargeMarginDPP, groups: Groups, numbers: IntArray, seed: int
 ) -> dict[str, Any]:
-    """Return ``{"kinds": KINDS}`` of a sample of groups by number; {} without kinds."""
+    """Return {"kinds": list by ``KINDS``}, or {} for a model without kinds.
+
+    Kinds are described by rows of a sample, drawn by the seed, of groups by number.
+    """
     every = learned_parts(model, Kinds)
     if not every:
         return {}
@@ -132,7 +135,7 @@ def kinds_record(
         names |= dict.fromkeys(group.rows.tolist(), abbreviate_value(group.name))
 
     def row_record(row: int) -> dict[str, Any]:
-        """Return the number of a row from 1, its group and its item."""
+        """Return "row", a number from 1, and "group" and "item", None if unknown."""
         item = items[row][0] if items else None
         return {"row": row + 1, "group": names.get(row), "item": item}
 
@@ -167,7 +170,10 @@ def kinds_record(
 
 
 class _Sample(NamedTuple):
-    """Rows of groups: table numbers, features (N, d), kinds ``p`` (N, K), labels."""
+    """N sampled rows: table numbers, features (N, d), labels, and probabilities.
+
+    ``p`` (N, K) is the probability of each of K kinds for each row.
+    """
 
     rows: IntArray
     features: FloatArray
@@ -176,7 +182,7 @@ class _Sample(NamedTuple):
 
     @classmethod
     def of(cls, kinds: LearnedKernel[Kinds], groups: Sequence[Group]) -> _Sample:
-        """Join the rows of labelled groups, with probabilities by a learned kernel."""
+        """Join the rows of labelled groups; a kernel computes features and ``p``."""
         kernel, sets = kinds.kernel, [group.ground_set for group in groups]
         return cls(
             np.concatenate([group.rows for group in groups]),
@@ -187,7 +193,7 @@ class _Sample(NamedTuple):
 
     @property
     def shares(self) -> FloatArray:
-        """The share of every kind in the rows; they sum to one."""
+        """The share of every kind in the rows, (K,); they sum to one."""
         return np.asarray(self.p.mean(axis=0))
 
     @property
@@ -197,9 +203,10 @@ class _Sample(NamedTuple):
         return float(np.exp(-(shares * np.log(shares)).sum()))
 
     def typical_rows(self) -> list[list[int]]:
-        """Return for every kind the table numbers of its rows nearest to its mean.
+        """Return for every kind the table numbers of the rows nearest to its mean.
 
-        Rows with the same features are typical once; rare kinds of many have none.
+        They are at most ``_TYPICAL`` rows that differ, the nearest first; none of a
+        kind that is not among the ``_MAX_KINDS`` commonest.
         """
         kind = self.p.argmax(axis=1)
         common = set(np.argsort(-self.shares, kind="stable")[:_MAX_KINDS].tolist())
@@ -209,7 +216,10 @@ class _Sample(NamedTuple):
         ]
 
     def _typical_rows_of(self, k: int, places: IntArray) -> list[int]:
-        """Return table numbers of distinct rows of ``places`` nearest to kind ``k``."""
+        """Return table numbers of distinct rows nearest to the mean of kind ``k``.
+
+        ``places`` are the positions of candidates in the sample.
+        """
         weights = self.p[:, k]
         mean = weights @ self.features / max(float(weights.sum()), 1e-300)
         far = np.linalg.norm(self.features[places] - mean, axis=1)
@@ -228,7 +238,10 @@ class _Sample(NamedTuple):
 
 
 class _Features(NamedTuple):
-    """Numbers and categories of sampled rows (N, d) by name, in their own units."""
+    """Numbers and indicators of categories of N sampled rows, in their own units.
+
+    ``values`` is (N, d); ``names`` and ``is_share`` (indicators) have d entries.
+    """
 
     names: list[str]
     is_share: BoolArray
@@ -236,7 +249,7 @@ class _Features(NamedTuple):
 
     @classmethod
     def of(cls, encoding: Encoding, groups: Sequence[Group]) -> _Features:
-        """Undo the scaling of features of groups; ``is_share`` marks indicators."""
+        """Return the features of groups, without vectors, their scaling undone."""
         found: dict[str, tuple[bool, FloatArray]] = {}
         for block, columns in [(None, encoding.quality), *encoding.blocks.items()]:
             parts = [g.quality if block is None else g.blocks[block] for g in groups]
@@ -262,7 +275,8 @@ class _Features(NamedTuple):
     def traits(self, p: FloatArray) -> list[dict[str, Any]]:
         """Return records of the features in which a kind differs most from all rows.
 
-        ``p`` is the probability of the kind for every row.
+        ``p`` (N,) is the probability of the kind for every row.  Records are as in
+        ``_TRAIT``, ``_TRAITS`` at most, the largest difference first.
         """
         mean = p @ self.values / max(float(p.sum()), 1e-300)
         overall, spread = self.values.mean(axis=0), self.values.std(axis=0)

@@ -22,8 +22,8 @@ WANTED = "wanted"
 class Limit:
     """At most ``k`` rows, or as many as are "wanted", within a budget and ``at_most``.
 
-    Of rows with the same value in each column ``per``, at most the number ``at_most``
-    at the same place are chosen.  Without ``k``, a chooser decides how many.
+    Of rows with the same value in the column ``per[i]``, at most ``at_most[i]`` are
+    chosen.  Without ``k``, a chooser decides how many.
     """
 
     k: int | str | None = None
@@ -35,7 +35,7 @@ class Limit:
     def of(
         cls, k: Any = None, budget: Any = None, at_most: Any = None, per: Any = None
     ) -> Self:
-        """Return a checked limit; ``at_most`` and ``per`` may be several of each."""
+        """Return a checked limit; ``at_most`` and ``per`` may be sequences, or None."""
         if k is not None and k != WANTED:
             check_count("k", k)
         if budget is not None:
@@ -58,9 +58,11 @@ class Limit:
         return cls(k, budget, numbers, names)
 
     def __bool__(self) -> bool:
+        """Return whether anything is limited."""
         return self != NO_LIMIT
 
     def __str__(self) -> str:
+        """Return the limit as text, such as "k = 3, at most 1 per genre"."""
         words = []
         if self.k is not None:
             words.append("as many as wanted" if self.k == WANTED else f"k = {self.k}")
@@ -74,11 +76,17 @@ class Limit:
         return self if self.k is not None else replace(self, k=k)
 
     def size(self, group: Group) -> int | None:
-        """Return the number of rows to choose from a group; None without ``k``."""
+        """Return the number of rows to choose, None without ``k``.
+
+        For "wanted", it is the number of rows labelled 1.
+        """
         return len(group.wanted()) if self.k == WANTED else self.k  # type: ignore[return-value]
 
     def constraint(self, group: Group, rows: Any = slice(None)) -> Constraint:
-        """Return budget and ``at_most`` for rows of a group at some positions."""
+        """Return the budget and ``at_most``, without ``k``, for rows of a group.
+
+        ``rows`` are their positions, by default all.  A budget needs costs.
+        """
         costs, per = None, [labels[rows] for labels in group.per if self.per]
         if self.budget is not None:
             if group.costs is None:
@@ -94,7 +102,7 @@ NO_LIMIT = Limit()
 
 
 def warn_of_few_rows(n_short: int, n_groups: int, limit: Limit) -> None:
-    """Warn if ``at_most`` allows fewer than ``k`` rows in ``n_short`` groups."""
+    """Warn that ``at_most`` allows fewer than ``k`` rows in ``n_short`` > 0 groups."""
     if n_short:
         warnings.warn(
             f"fewer than {count(int(limit.k or 0), 'row')} could be chosen from "

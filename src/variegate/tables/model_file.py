@@ -18,7 +18,6 @@ from variegate.files.model_format import COUNT, POSITIVE
 from variegate.files.models import ModelFileError, Own
 from variegate.files.schema import (
     ANYTHING,
-    FLAG,
     ListOf,
     MapOf,
     Maybe,
@@ -31,7 +30,8 @@ from variegate.files.schema import (
 from variegate.files.schema import EqualLists as ColumnsShape
 from variegate.ground_set import GroundSet
 from variegate.tables.columns import Columns
-from variegate.tables.encoding import Encoding, FeatureColumn
+from variegate.tables.encoding import Encoding
+from variegate.tables.encoding_file import ENCODING, decode_encoding, encode_encoding
 from variegate.tables.evaluation import Evaluation
 from variegate.tables.fitted import is_network
 from variegate.tables.kinds import KINDS
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 #: Names of an item and of a ground set in paths.
 NOUNS = ("row", "group")
 
-#: Points of the learning curve that are kept.
+#: Points of the learning curve that are kept, at most.
 _MAX_STEPS = 200
 
 _AMOUNT = Number(least=0)
@@ -108,27 +108,10 @@ _RECORD = Record(
     {"kinds": KINDS},
 )
 
-_COLUMN = Record(
-    {
-        "name": String(),
-        "kind": String(("number", "category", "vector", "direction")),
-        "mean": ListOf(Number()),
-        "scale": ListOf(POSITIVE),
-        "levels": ListOf(String()),
-        "rare": ListOf(String()),
-        "counts": ListOf(COUNT),
-        "has_indicator": FLAG,
-        "is_single": FLAG,
-    }
-)
-_LISTED = ("levels", "rare", "counts")
-
 #: Sections of the file of a selector beside settings and models.
 SECTIONS: dict[str, Shape] = {
     "columns": MapOf(ANYTHING),
-    "encoding": Record(
-        {"quality": ListOf(_COLUMN, least=1), "blocks": MapOf(ListOf(_COLUMN, least=1))}
-    ),
+    "encoding": ENCODING,
     "policy": POLICY,
     "table": ListOf(String()),
     "seed": COUNT,
@@ -137,7 +120,10 @@ SECTIONS: dict[str, Shape] = {
 
 
 def encode_rest(selector: TableSelector) -> dict[str, Any]:
-    """Return columns, encoding, policy and seed of a selector as plain values."""
+    """Return columns, encoding, policy, seed and column names as plain values.
+
+    They are the sections of a selector's file but settings, models and training.
+    """
     columns = asdict(selector.columns_)
     del columns["subtopics"], columns["per"]  # are of a call
     return {
@@ -150,7 +136,7 @@ def encode_rest(selector: TableSelector) -> dict[str, Any]:
 
 
 def decode_rest(selector: TableSelector, document: Mapping[str, Any]) -> None:
-    """Set columns, encoding, seed and names of a selector from a file."""
+    """Set columns, encoding, seed and names from a file's values, or refuse them."""
     columns = Columns.of(**document["columns"])
     encoding = decode_encoding(document["encoding"], columns.missing)
     similarity = [column for block in encoding.blocks.values() for column in block]
@@ -172,7 +158,10 @@ def decode_rest(selector: TableSelector, document: Mapping[str, Any]) -> None:
 def decode_policy(
     selector: TableSelector, document: Mapping[str, Any], own: Own
 ) -> None:
-    """Give a selector with models the policy that a file holds."""
+    """Set the policy of a selector from a file's values, when its models are set.
+
+    Models that do not fit the encoding are refused.  ``own`` has the user's classes.
+    """
     selector.policy_ = Policy.decode(document["policy"], selector.family_, own)
     _check_models(selector, selector.encoding_)
 
@@ -184,6 +173,8 @@ def _check_models(selector: TableSelector, encoding: Encoding) -> None:
         name: rng.normal(size=(2, sum(column.size for column in block)))
         for name, block in encoding.blocks.items()
     }
+    if encoding.boosting is not None and not blocks:
+        blocks[""] = rng.normal(size=(2, len(encoding.names) - 1))
     items = GroundSet(rng.normal(size=(2, len(encoding.names))), blocks or None)
     policies = (selector.policy_, selector.policy_.fallback)
     for model in (policy.model for policy in policies if policy is not None):
@@ -195,50 +186,14 @@ def _check_models(selector: TableSelector, encoding: Encoding) -> None:
             raise ModelFileError("the kernel gives no similarity")
 
 
-def encode_encoding(encoding: Encoding) -> dict[str, Any]:
-    """Return how columns become features as plain values."""
-    return {
-        "quality": list(map(_encode_column, encoding.quality)),
-        "blocks": {n: list(map(_encode_column, b)) for n, b in encoding.blocks.items()},
-    }
-
-
-def decode_encoding(section: Mapping[str, Any], missing: str) -> Encoding:
-    """Return the encoding that :func:`encode_encoding` wrote."""
-    return Encoding(
-        tuple(map(_decode_column, section["quality"])),
-        {n: tuple(map(_decode_column, b)) for n, b in section["blocks"].items()},
-        missing,
-    )
-
-
-def _encode_column(column: FeatureColumn) -> dict[str, Any]:
-    """Return a feature column as plain values."""
-    numbers = {"mean": column.mean.tolist(), "scale": column.scale.tolist()}
-    listed = {name: list(getattr(column, name)) for name in _LISTED}
-    return asdict(column) | numbers | listed
-
-
-def _decode_column(section: Mapping[str, Any]) -> FeatureColumn:
-    """Return the feature column of a section, or refuse a contradictory one."""
-    kind, name = section["kind"], section["name"]
-    mean, scale = (np.array(section[k], dtype=np.float64) for k in ("mean", "scale"))
-    if section["has_indicator"] and kind == "direction":
-        raise ModelFileError(f"column {name!r} of kind {kind} has no indicator")
-    if len(mean) != len(scale) or (kind == "number" and len(mean) != 1):
-        raise ModelFileError(f"the scale of column {name!r} makes no sense")
-    listed = {part: tuple(section[part]) for part in _LISTED}
-    column = FeatureColumn(**{**section, "mean": mean, "scale": scale, **listed})
-    if kind == "category" and len(column.counts) != column.size - column.has_indicator:
-        raise ModelFileError(f"the counts of column {name!r} do not fit its levels")
-    return column
-
-
 # The record of a training -------------------------------------------------------------
 
 
 def validation_path(judged: Evaluation | None, learned: Learned) -> OmegaPath | None:
-    """Return held-out scores by omega, the default among them; None without any."""
+    """Return mean held-out scores at each omega with their standard errors.
+
+    Scores in ``judged`` have omegas for names.  None without held-out groups.
+    """
     if judged is None:
         return None
     points = []
@@ -298,7 +253,7 @@ def training_record(
 
 
 def _tuned_scores(learned: Learned) -> dict[str, float] | None:
-    """Return cross-validation scores at the chosen omega; None if not tuned."""
+    """Return cross-validation scores at the chosen omega by name; None if not tuned."""
     if learned.path is None:
         return None
     (point,) = (one for one in learned.path if one.omega == learned.path.chosen)
@@ -306,7 +261,10 @@ def _tuned_scores(learned: Learned) -> dict[str, float] | None:
 
 
 def _comparison_record(learned: Learned) -> dict[str, list[dict[str, Any]]]:
-    """Return the standings of candidates as plain values; {} without a comparison."""
+    """Return "kernels" and "settings", lists of ``_CONTENDER`` records, best first.
+
+    "kernels" are all contenders, "settings" variations of the best; {} without any.
+    """
     winner = learned.winner
     if winner is None or not winner.standings:
         return {}
@@ -334,7 +292,7 @@ def _comparison_record(learned: Learned) -> dict[str, list[dict[str, Any]]]:
 
 
 def _size_range(counts: IntArray) -> dict[str, float]:
-    """Return the mean, smallest and largest count."""
+    """Return the "mean", "smallest" and "largest" count."""
     return {
         "mean": float(counts.mean()),
         "smallest": int(counts.min()),
@@ -343,7 +301,7 @@ def _size_range(counts: IntArray) -> dict[str, float]:
 
 
 def _history_record(learned: Learned) -> dict[str, list[Any]]:
-    """Return objective and gradient by iteration, thinned to ``_MAX_STEPS``."""
+    """Return "iteration", "objective" and "n_seen" (groups), at most ``_MAX_STEPS``."""
     steps = learned.policy.model.history_
     keep = np.unique(np.linspace(0, len(steps) - 1, _MAX_STEPS).astype(int))
     kept = [steps[i] for i in keep] if steps else []
@@ -352,7 +310,7 @@ def _history_record(learned: Learned) -> dict[str, list[Any]]:
 
 
 def _encode_path(path: OmegaPath) -> dict[str, Any]:
-    """Return the path over omega as plain values."""
+    """Return scores by omega as plain values, None for NaN."""
     return {
         "lam": path.lam,
         "chosen": path.chosen,
@@ -365,7 +323,7 @@ def _encode_path(path: OmegaPath) -> dict[str, Any]:
 
 
 def path_of_record(record: dict[str, Any]) -> OmegaPath | None:
-    """Return the path over omega in a training record; None without any."""
+    """Return the scores by omega in a training record; None without any."""
     section = record["path"]
     if section is None:
         return None

@@ -52,30 +52,30 @@ class Output:
     drop: Sequence[str] = ()
     out: str | Path | None = None
 
-    def check(self, table: Table, *, has_probability: bool) -> None:
+    def check(self, table: Table, *, adds_probability: bool) -> None:
         """Refuse, before rows are chosen, columns and files that cannot be written."""
-        schema = self._output_schema(table, has_probability)
+        schema = self._output_schema(table, adds_probability)
         if self.out is not None:
             check_writable(self.out, schema)
 
-    def of(self, X: Any, choices: Choices, progress: Progress = ignore) -> Any:
-        """Return rows as a table of the type of X; with ``out``, write them instead.
+    def deliver(self, X: Any, choices: Choices, progress: Progress = ignore) -> Any:
+        """Return the chosen rows of X, or all if kept, as a table of its type.
 
-        The choices are returned where rows are written.
+        With ``out``, write them there, and return the choices.
         """
         if self.out is None:
             return self._select_in_frame(X, choices)
         self._write_rows(as_table(X), choices, self.out, progress)
         return choices
 
-    def _output_schema(self, table: Table, has_probability: bool) -> pa.Schema:
-        """Return the columns that are kept, and after them those that are added."""
+    def _output_schema(self, table: Table, adds_probability: bool) -> pa.Schema:
+        """Return kept columns, then added ones; refuse a name that is in both."""
         kept = [
             table.schema.field(name) for name in self._kept_columns(table.schema.names)
         ]
         added = [pa.field("selected", pa.bool_())] * self.keep_all
         added.append(pa.field("selection_rank", pa.int32()))
-        added += [pa.field("inclusion_probability", pa.float64())] * has_probability
+        added += [pa.field("inclusion_probability", pa.float64())] * adds_probability
         names = [field.name for field in kept]
         for field in added:
             if field.name in names:
@@ -91,7 +91,7 @@ class Output:
         return [name for name in names if name not in dropped]
 
     def _added_columns(self, choices: Choices, rows: Any) -> dict[str, AnyArray]:
-        """Return the values of the added columns in some rows, by their numbers.
+        """Return the values of the added columns, by name, in rows with these numbers.
 
         The rank is 0 in rows that are not selected.
         """
@@ -104,7 +104,7 @@ class Output:
         return columns
 
     def _select_in_frame(self, frame: Any, choices: Choices) -> Any:
-        """Return the chosen rows of a frame or table, with the added columns."""
+        """Return the chosen rows, or all if kept, as a frame of the same library."""
         import narwhals.stable.v2 as nw
 
         if isinstance(frame, MemoryTable):
@@ -125,7 +125,7 @@ class Output:
     def _write_rows(
         self, table: Table, choices: Choices, path: str | Path, progress: Progress
     ) -> None:
-        """Write the chosen rows to a file, batch by batch."""
+        """Write the chosen rows, or all if kept, to a file, batch by batch."""
         schema = self._output_schema(table, choices.probability is not None)
         first = 0
         with table_writer(path, schema) as write:
@@ -172,7 +172,7 @@ class Manifest:
     def __init__(self, folder: Path, run: Mapping[str, Any]) -> None:
         self.folder, self._run = folder, run
         self._store: RunStore | None = None
-        #: Names of the files that rows are chosen from, and their stamps.
+        #: Names of the files that rows are chosen from, with ``size_and_mtime``.
         self.inputs: dict[str, list[int]] = {}
         #: Names of files that were left out.
         self.unreadable: list[str] = []
@@ -198,7 +198,7 @@ class Manifest:
             self._store.close()
 
     def _read_entries(self) -> None:
-        """Set inputs, unreadable and files from the store."""
+        """Set inputs, unreadable and files by the store; skip files of other inputs."""
         store = self._open_store()
         stored = {key: json.loads(store.get(key) or "{}") for key in store.keys()}  # noqa: SIM118
         inputs = stored.pop(_INPUTS, {})
@@ -211,7 +211,7 @@ class Manifest:
         }
 
     def _open_store(self) -> RunStore:
-        """Return the store of this run, opened at first use."""
+        """Return the store, opened at first use; refuse the folder of another run."""
         if self._store is not None:
             return self._store
         try:
@@ -233,7 +233,7 @@ class Manifest:
         return self._store
 
     def refuse_changes(self, partitions: Sequence[Partition]) -> None:
-        """Refuse input files that are gone or changed, among all ``partitions`` now."""
+        """Refuse recorded inputs that are gone from ``partitions``, or changed."""
         listed = {Path(p.path).name: p for p in partitions}
         for name, known in self.inputs.items():
             if name not in listed:
@@ -252,12 +252,15 @@ class Manifest:
         if self.unreadable and not skip_unreadable:
             return False
         names = {Path(one.path).name for one in files} - set(self.unreadable)
-        return bool(names) and all(map(self.has, names))
+        return bool(names) and all(map(self.has_output, names))
 
     def record_inputs(
         self, files: Sequence[Partition], unreadable: Sequence[str]
     ) -> None:
-        """Store the input files; make the folder if necessary."""
+        """Store sizes and times of input files, and names of unreadable ones.
+
+        The folder is made if necessary.
+        """
         try:
             self.folder.mkdir(exist_ok=True)
         except OSError as error:
@@ -268,14 +271,14 @@ class Manifest:
         self.unreadable = sorted(unreadable)
         self._put_entry(_INPUTS, {"read": self.inputs, "unreadable": self.unreadable})
 
-    def has(self, name: str) -> bool:
-        """Return whether the rows of an input file are written."""
+    def has_output(self, name: str) -> bool:
+        """Return whether the output for an input is there, of the recorded size."""
         path = self.folder / name
         n_bytes = path.stat().st_size if path.is_file() else None
         return name in self.files and self.files[name]["n_bytes"] == n_bytes
 
     def record_output(self, name: str, entry: Mapping[str, Any]) -> None:
-        """Store the counts of a file that was written."""
+        """Store the counts of a file that was written; its ``name`` is the input's."""
         self.files[name] = dict(entry)
         self._put_entry(name, entry)
 

@@ -116,7 +116,7 @@ def scan_groups(
 
 
 def _add_counts(counts: IntArray, numbers: IntArray, n_groups: int) -> IntArray:
-    """Return ``counts`` by group plus one for each row, given the groups of rows."""
+    """Return ``counts``, grown to ``n_groups``, plus one for the group of each row."""
     total = np.bincount(numbers, minlength=n_groups)
     total[: len(counts)] += counts
     return total
@@ -199,24 +199,24 @@ class Counts:
 
     @cached_property
     def sizes(self) -> IntArray:
-        """The rows of every group in all files, by its number."""
+        """The number of rows of every group in all files, (n_groups,)."""
         return self._sum_over_files(self.file_sizes)
 
     @property
     def n_chosen(self) -> IntArray | None:
-        """The rows labelled 1 of every group, by its number; None without labels."""
+        """The rows labelled 1 of every group, (n_groups,); None without labels."""
         known = self.file_chosen
         return None if known is None else self._sum_over_files(known)
 
     def _sum_over_files(self, counts: IntArray) -> IntArray:
-        """Sum counts by group of each file to counts by number of the group."""
+        """Sum ``counts``, one for each of ``hashes``, by group; return (n_groups,)."""
         sums = np.zeros(int(self.numbers.max(initial=-1)) + 1, dtype=np.int64)
         np.add.at(sums, self.numbers, counts)
         return sums
 
     @property
     def first_groups(self) -> IntArray:
-        """Where the entries of each file begin in ``hashes``, and at last their end."""
+        """Where each file begins in ``hashes``, and their number: (n_files + 1,)."""
         return np.append(0, np.cumsum(self.n_groups))
 
     @property
@@ -225,14 +225,14 @@ class Counts:
         return bool(self.is_in_order.all() and (np.diff(self.numbers) >= 0).all())
 
     def deals(self, rows: Sequence[Rows]) -> list[Deal]:
-        """Return for every file its rows, first row and group numbers in the table."""
+        """Return ``Deal(rows, first row, group numbers)`` of each readable file."""
         numbers = np.split(self.numbers, self.first_groups[1:-1])
         first_rows = (np.cumsum(self.n_rows) - self.n_rows).tolist()
         return list(map(Deal, rows, first_rows, numbers))
 
 
-def _join_read_errors(unread: Mapping[str, Exception], is_any: bool) -> Exception:
-    """Return an error on files by path; ``is_any`` adds the setting to skip them."""
+def _join_read_errors(unread: Mapping[str, Exception], has_hint: bool) -> Exception:
+    """Join read errors, by path, into one; ``has_hint`` tells how to skip files."""
     (_, first), *rest = unread.items()
     problem: list[str | Setting] = [str(first)]
     if rest:
@@ -242,7 +242,7 @@ def _join_read_errors(unread: Mapping[str, Exception], is_any: bool) -> Exceptio
             f"; {count(len(rest), 'other file')} cannot be read either: {names}",
             f" and {more} more" if more > 0 else "",
         ]
-    if is_any:
+    if has_hint:
         problem += [". With ", Setting("skip_unreadable"), " such files are left out"]
     return TableFileError(*problem)
 
@@ -275,7 +275,7 @@ class GroupPartition:
             rows.check_unchanged()
 
     def check_groups(self, index: GroupIndex) -> None:
-        """Refuse rows in which another number of groups is found than was counted."""
+        """Refuse rows in which ``index`` found more or fewer groups than counted."""
         if len(index) != self.n_groups:
             raise TableError(
                 f"{self.path} changed while it was read, or two of its groups have "
@@ -283,7 +283,7 @@ class GroupPartition:
             )
 
     def flags(self) -> BoolArray:
-        """Return whether each group is wanted, (n_groups,)."""
+        """Return which groups of the partition are wanted, (n_groups,)."""
         if self.wanted is None:
             return np.ones(self.n_groups, dtype=bool)
         bits = np.frombuffer(self.wanted, dtype=np.uint8)
@@ -312,8 +312,9 @@ def cut_partitions(
 ) -> tuple[tuple[GroupPartition, ...], Any]:
     """Cut rows into partitions of groups from ``bounds[k]`` to ``bounds[k + 1]``.
 
-    Files whose groups are scattered are shuffled, in ``memory`` bytes.  Return the
-    partitions, and an object that keeps the shuffled files, None without any.
+    Files whose groups are scattered are shuffled, in ``memory`` bytes; the store
+    remembers their folder.  Return the partitions, and an object that keeps the
+    shuffled files, None without any.
     """
     ends, kept = np.append(0, np.cumsum(counts.sizes))[bounds], None
     ranges = list(pairwise(ends.tolist()))
@@ -341,7 +342,7 @@ def cut_partitions(
 def _rows_between(
     rows: Sequence[MemoryRows | FileRows], n_rows: IntArray, first: int, end: int
 ) -> tuple[Rows, ...]:
-    """Return rows ``first`` to ``end`` of consecutive sources with ``n_rows`` each."""
+    """Return rows ``first`` to ``end - 1`` of sources that have ``n_rows`` each."""
     starts = np.cumsum(n_rows) - n_rows
     lows = np.maximum(first - starts, 0).tolist()
     highs = np.minimum(end - starts, n_rows).tolist()
@@ -361,7 +362,7 @@ def _order_by_group(rows: MemoryRows, reader: RowReader) -> IntArray:
 
 
 def _shuffle_folder(file: str, engine: Engine, store: RunStore | None) -> Path | None:
-    """Return the path of a hidden folder to make, or None for a local engine."""
+    """Return a new or stored hidden folder beside that of ``file``, None if local."""
     if is_local(engine):
         return None
     path = Path(file).parent
@@ -373,7 +374,7 @@ def _shuffle_folder(file: str, engine: Engine, store: RunStore | None) -> Path |
 
 
 def row_width(rows: Sequence[Rows], reader: RowReader) -> int:
-    """Return the number of numbers in the features of the first row, 1 at least."""
+    """Return how many numbers the feature columns of the first row hold, 1 at least."""
     features = reader.columns.features()
     first = next(reader.batches(rows, *features), None)
     columns = [] if first is None else [first[name].column for name in features]
@@ -388,8 +389,8 @@ def partition_bounds(sizes: IntArray, width: int) -> IntArray:
     """Return the groups that partitions begin with, and at last the number of groups.
 
     ``sizes`` are the rows of each group, ``width`` the numbers of a row.  A partition
-    has one group, or at most ``_ROWS``, ``_PAIRS`` and ``_NUMBERS``; there are about
-    ``_PARTITIONS`` at most.
+    has one group or, in all, at most ``_ROWS`` rows, ``_PAIRS`` pairs of them and
+    ``_NUMBERS`` numbers; many groups make larger partitions, about ``_PARTITIONS``.
     """
     sizes = sizes.astype(np.float64)
     n_rows = min(_ROWS, max(_NUMBERS // width, 1))

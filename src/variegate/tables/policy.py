@@ -75,10 +75,9 @@ class Policy:
     ) -> Chooser:
         """Return a chooser; None stands for the policy's own omega or decoder.
 
-        With a budget and no ``k``, the model decides how many rows to choose.
-
-        Another omega multiplies the odds of all rows by its ratio to that of the model,
-        after the model has chosen.
+        With a budget and no ``k``, the model decides how many rows to choose.  The seed
+        is for decoders that draw at random.  Another omega multiplies the odds of all
+        rows by its ratio to that of the model, after the model has chosen.
         """
         if self.fallback is not None and self.is_familiar is not None:
             usual = replace(self, fallback=None).chooser(omega, limit, decoder, seed)
@@ -93,7 +92,7 @@ class Policy:
         return ByModel(self.model, how, limit, seed, odds)
 
     def encode(self) -> dict[str, Any]:
-        """Return all but the model as plain values."""
+        """Return all but the policy's own model as plain values of form ``POLICY``."""
         values: dict[str, Any] = self._encode_rule() | {"fallback": None}
         if self.fallback is not None and self.is_familiar is not None:
             values["fallback"] = self.fallback._encode_rule() | {
@@ -104,11 +103,11 @@ class Policy:
 
     @property
     def family(self) -> OmegaFamily:
-        """The model, as files hold it."""
+        """The model as a family for one omega, the form that files hold."""
         return OmegaFamily((self.omega,), (self.model,))
 
     def _encode_rule(self) -> dict[str, Any]:
-        """Return ``k`` and the ordering as plain values."""
+        """Return ``k`` and the ordering as plain values, by the schema ``_RULE``."""
         found = self.ordering
         ordering = found and {"method": found.method, "diversity": found.diversity}
         return {"k": self.k, "ordering": ordering}
@@ -117,7 +116,10 @@ class Policy:
     def decode(
         cls, section: Mapping[str, Any], family: OmegaFamily, own: Own
     ) -> Policy:
-        """Return the policy that :meth:`encode` wrote, with its models."""
+        """Return the policy that :meth:`encode` wrote, for the model of ``family``.
+
+        ``own`` has the user's classes that the fallback's model may need.
+        """
         usual, there = cls._decode_rule(section, family), section["fallback"]
         if there is None:
             return usual
@@ -132,7 +134,7 @@ class Policy:
 
     @classmethod
     def _decode_rule(cls, section: Mapping[str, Any], family: OmegaFamily) -> Policy:
-        """Return a policy of the single model of a family, without a fallback."""
+        """Return the policy of :meth:`_encode_rule` for the one model of a family."""
         if len(family.models) > 1:
             raise ModelFileError(f"{len(family.models)} models, where one is expected")
         ordering = section["ordering"]
@@ -148,5 +150,6 @@ class _ByFamiliarity:
     is_familiar: Familiarity
 
     def __call__(self, group: Group) -> Choice:
+        """Choose from one group."""
         is_familiar = self.is_familiar(group.ground_set)
         return (self.usual if is_familiar else self.other)(group)

@@ -43,6 +43,7 @@ from variegate.tables.table import Table, first_cells, rows_of
 #: Cells that tell whether a column of text is one of numbers with some mistakes.
 _TRIED = 200
 
+#: Roles of one column, and of several.
 _SINGLE = ("group", "label", "item", "relevance", "cost", "subtopics")
 _LISTS = ("quality", "categorical", "similarity")
 _NOTHING: dict[str, Any] = dict.fromkeys(_LISTS, ())
@@ -77,7 +78,7 @@ class Inspection:
         self._mended, self._groups = columns, empty_groups
 
     def list_problems(self, error: TableError) -> RefusalError:
-        """Return one error that lists all problems, among them those of ``error``."""
+        """Read the table again; return one error with all problems and ``error``."""
         with suppress(RefusalError, PartitionError):
             self._check_names()
         n_known = -1
@@ -105,10 +106,15 @@ class Inspection:
             found.append(Setting("empty_groups", self._groups))
         return found
 
-    def _note(
+    def _add_problem(
         self, error: RefusalError, remedy: Mapping[str, Any] | None = None
     ) -> None:
-        """Record an error once; change columns by ``remedy``, by default its fixes."""
+        """Record an error with its remedy once; mend the settings by the remedy.
+
+        The remedy has new values by role (a field of ``Columns``) or "empty_groups",
+        {} for none.  By default it is the error's fixes; of a model's columns, only
+        that of "empty_groups".
+        """
         if str(error) in map(str, self._problems):
             return
         if remedy is None:
@@ -122,13 +128,13 @@ class Inspection:
         self._mended = replace(self._mended, **roles)
 
     @contextmanager
-    def _note_refusals(self) -> Iterator[None]:
-        """Record a refusal that the block raises, and go on with its remedy."""
+    def _record_refusals(self) -> Iterator[None]:
+        """Record the problems of a TableError in the block, and go on after it."""
         try:
             yield
         except TableError as error:
             for problem in error.problems:
-                self._note(problem)
+                self._add_problem(problem)
 
     # Names ------------------------------------------------------------------------
 
@@ -136,7 +142,7 @@ class Inspection:
         """Record unknown names, columns with two roles, and roles without a column."""
         for part in _SINGLE:
             self._check_column_name(part)
-        with self._note_refusals():
+        with self._record_refusals():
             self._mended.check_parts()
         for part in _LISTS:
             for entry in getattr(self._given, part):
@@ -145,7 +151,7 @@ class Inspection:
             return
         if self.labels is None and self._given.label is None:
             flags = self._guess_columns("flags")
-            self._note(
+            self._add_problem(
                 missing_label_error(), {"label": flags[0]} if len(flags) == 1 else {}
             )
         if not self._given.quality:
@@ -154,15 +160,18 @@ class Inspection:
                 unnamed.resolve(self.table.schema)
             except TableError as error:
                 numbers = tuple(self._guess_columns("numbers"))
-                self._note(error, {"quality": numbers} if numbers else {})
+                self._add_problem(error, {"quality": numbers} if numbers else {})
 
-    def _note_name(self, error: TableError, remedy: Mapping[str, Any]) -> None:
-        """Record an error about the name of a column, with new roles as its remedy."""
+    def _add_name_problem(self, error: TableError, remedy: Mapping[str, Any]) -> None:
+        """Record an error about a column's name, with new values by role as remedy.
+
+        If the columns are a model's, the message says that the table does not fit it.
+        """
         before = f"{self.table.name} does not fit the model: " if self.of_model else ""
-        self._note(error.with_prefix(before), remedy)
+        self._add_problem(error.with_prefix(before), remedy)
 
     def _check_column_name(self, part: str) -> None:
-        """Record a column of role ``part`` that the table lacks, and a similar name."""
+        """Record a role whose column is missing; mend it by a similar name, or None."""
         name, names = getattr(self._given, part), self.table.schema.names
         try:
             if name is not None:
@@ -172,11 +181,11 @@ class Inspection:
             if meant in self._mended.excluded_from_features():
                 meant = None
             role: dict[str, Any] = {part: meant}
-            self._note_name(error, role if meant else {})
+            self._add_name_problem(error, role if meant else {})
             self._mended = replace(self._mended, **role)
 
     def _check_feature_entry(self, entry: str, part: str) -> None:
-        """Record an entry of the list ``part`` of features that cannot be resolved."""
+        """Record a feature of role ``part`` that is not found; mend it or drop it."""
         names, taken = self.table.schema.names, self._mended.excluded_from_features()
         alone = replace(self._mended, **_NOTHING | {part: (entry,)}, relevance=None)
         rest = tuple(n for n in getattr(self._mended, part) if n != entry)
@@ -189,11 +198,14 @@ class Inspection:
                 remedy = {part: rest}
             elif not (meant is None or meant in taken or self.of_model):
                 remedy = {part: (*rest, meant)}
-            self._note_name(error, remedy)
+            self._add_name_problem(error, remedy)
             self._mended = replace(self._mended, **(remedy or {part: rest}))
 
     def _guess_columns(self, kind: str) -> list[str]:
-        """Return columns without a role that a method of Cells, ``kind``, can read."""
+        """Return columns without a role whose first batch holds "flags" or "numbers".
+
+        ``kind`` is one of these, the names of methods of ``Cells``.
+        """
         columns = self._mended
         named = {
             *columns.excluded_from_features(),
@@ -211,7 +223,7 @@ class Inspection:
     # Cells ------------------------------------------------------------------------
 
     def _check_cells(self) -> None:
-        """Make the survey by the mended columns, and record its problems."""
+        """Read the table by the mended columns; record problems of its cells."""
         resolve = partial(resolve_columns, self.table, self._mended, _any_date)
         columns = resolve(needs_quality=False)
         with suppress(TableError):
@@ -219,23 +231,23 @@ class Inspection:
         found: Survey | None = None
         reader = RowReader(self.table.schema, columns)
         parts = [rows_of(self.table)]
-        with self._note_refusals():
+        with self._record_refusals():
             found = survey_table(self.table, columns, self.labels, **self._how)
         if found is not None:
             reader, parts = found.reader, [one.rows for one in found.partitions]
             if self._groups is not None and found.n_chosen is not None:
-                with self._note_refusals():
+                with self._record_refusals():
                     usable_groups(found, self._groups)
             for partition in found.partitions:
                 for error in check_items_and_costs(partition, reader):
-                    self._note(error)
+                    self._add_problem(error)
         statistics = ColumnStatistics(columns, reader.derivation.schema)
         for rows in parts if columns.features() else ():
             for batch in reader.batches(rows, *columns.features()):
                 statistics.add(batch, np.ones(len(batch), dtype=bool))
         for name, problem in statistics.problems.items():
             has_remedy = self.of_model or problem.fixes
-            self._note(problem, None if has_remedy else self._suggest_role(name))
+            self._add_problem(problem, None if has_remedy else self._suggest_role(name))
 
     def _suggest_role(self, name: str) -> dict[str, Any]:
         """Return new roles that make a column without numbers readable, {} for none."""
@@ -251,7 +263,7 @@ class Inspection:
                 for part in ("quality", "similarity")
                 if name in getattr(self._mended, part)
             }
-        if is_text(cells.column.type) and not _holds_some_numbers(cells):
+        if is_text(cells.column.type) and not _holds_mostly_numbers(cells):
             return {"categorical": (*self._mended.categorical, name)}
         return {}
 
@@ -272,7 +284,7 @@ def _holds_dates(cells: Cells) -> bool:
         return False
 
 
-def _holds_some_numbers(cells: Cells) -> bool:
+def _holds_mostly_numbers(cells: Cells) -> bool:
     """Return whether more than half of the first ``_TRIED`` texts are numbers."""
     some = [cell for cell in cells.column.to_pylist() if cell and cell.strip()][:_TRIED]
     numbers = []

@@ -57,7 +57,7 @@ _DAMAGE = (pa.ArrowException, OSError, ValueError, MemoryError, OverflowError)
 
 
 def format_of(path: Path) -> str:
-    """Return the format that the suffix of a file stands for."""
+    """Return the format, in ``FORMATS``, of a suffix; refuse other suffixes."""
     try:
         return FORMATS[path.suffix.lower()]
     except KeyError:
@@ -136,9 +136,9 @@ class TableFile:
     def row_range(
         self, names: Sequence[str], first: int = 0, end: int | None = None
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Yield some columns of the rows from ``first`` to ``end``, None for the last.
+        """Yield batches of the rows from ``first`` to before ``end``, None for all.
 
-        With each batch comes the number of its first row in the file.
+        Before each batch comes the number of its first row in the file, from 0.
         """
         for name in names:
             if name not in self.schema.names:
@@ -269,12 +269,12 @@ class TableFile:
 
     @property
     def _delimiter(self) -> str:
-        """The separator, or the default of the suffix."""
+        """The separator, by default a tab for ``.tsv`` and a comma for other files."""
         by_suffix = "\t" if self.path.suffix.lower() == ".tsv" else ","
         return self.separator or by_suffix
 
     def _csv_schema(self) -> pa.Schema:
-        """Read the header; every column is text."""
+        """Read the header, every column as text; set whether rows follow."""
         names: list[str] = []
         with self.path.open(encoding="utf-8-sig", newline="") as file:
             try:
@@ -312,7 +312,7 @@ class TableFile:
     # JSON lines --------------------------------------------------------------------
 
     def _jsonl_schema(self) -> pa.Schema:
-        """Infer the schema from the first bytes, with times as text."""
+        """Infer the schema from the first 16 MB, with times as text."""
         with self.path.open("rb") as file:
             head = file.read(_HEAD_BYTES)
         if len(head) == _HEAD_BYTES:
@@ -340,7 +340,7 @@ class TableFile:
 
     def _arrow_schema(self) -> pa.Schema:
         """Read the schema and, where the file has it, ``n_rows``."""
-        reader = _open_arrow(self._mapping())
+        reader = _open_arrow(self._map_file())
         if hasattr(reader, "count_rows"):  # of files, in newer versions of Arrow
             self.n_rows = reader.count_rows()
         return reader.schema
@@ -348,8 +348,8 @@ class TableFile:
     def _arrow_batches(
         self, names: list[str], first: int
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Yield validated copies with first row numbers, about from row ``first``."""
-        mapping = self._mapping()
+        """Yield first row numbers and validated slices, from that of row ``first``."""
+        mapping = self._map_file()
         reader = _open_arrow(mapping)
         if isinstance(reader, arrow_ipc.RecordBatchFileReader):
             found = map(reader.get_batch, range(reader.num_record_batches))
@@ -372,14 +372,14 @@ class TableFile:
                     # Pages that have been read would count as memory of this process.
                     mapping.madvise(mmap.MADV_DONTNEED)
 
-    def _mapping(self) -> mmap.mmap:
+    def _map_file(self) -> mmap.mmap:
         """Map the file into memory, to be read only."""
         with self.path.open("rb") as file:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 def _open_arrow(mapping: mmap.mmap) -> Any:
-    """Open the file or the stream; its first bytes say which of them it is."""
+    """Return an Arrow reader of a file or a stream; its first bytes say which."""
     source = pa.BufferReader(pa.py_buffer(mapping))
     if mapping[:6] == b"ARROW1":
         return arrow_ipc.open_file(source)
@@ -387,7 +387,7 @@ def _open_arrow(mapping: mmap.mmap) -> Any:
 
 
 def _times_as_text(kind: pa.DataType) -> pa.DataType:
-    """Return a type of JSON with text in place of times, which Arrow guesses."""
+    """Return a type with text in place of dates and times, which Arrow guesses."""
     if pa.types.is_temporal(kind):
         return pa.string()
     if pa.types.is_list(kind):

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-#: Types that Arrow puts in no order, and those that hold the same.
+#: Types whose rows Arrow cannot reorder, and types with the same values whose it can.
 _STORED = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
 
 
@@ -70,7 +70,7 @@ class MemoryRows:
         return self.table.name
 
     def part(self, first: int, end: int) -> MemoryRows:
-        """Return rows ``first`` to ``end``, counted within these rows."""
+        """Return rows ``first`` to ``end - 1``, counted within these rows."""
         return replace(self, first=self.first + first, end=self.first + end)
 
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
@@ -116,9 +116,9 @@ class FileRows:
         return self.table is None or self.table.is_seekable
 
     def part(self, first: int, end: int) -> FileRows:
-        """Return rows ``first`` to ``end`` of these; schemas have been compared."""
+        """Return rows ``first`` to ``end - 1``, counted within these rows."""
         first, end = self.first + first, self.first + end
-        return replace(self, first=first, end=end, schema=None)
+        return replace(self, first=first, end=end, schema=None)  # it was compared
 
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
         """Yield the columns with these names, rows numbered as in the file."""
@@ -140,10 +140,11 @@ def map_rows(
     progress: StageProgress,
     total: int = 0,
 ) -> Iterator[R]:
-    """Yield ``function(item)``; its argument ``told`` is called with finished rows.
+    """Yield ``function(item)`` for each item, in this order, and report progress.
 
-    ``progress`` gets their sum and ``total``, or finished and all items where other
-    processes do the work.  Rows may be groups.
+    In this process, the function gets an argument ``told``, to call with a number of
+    finished rows (or groups); ``progress`` gets their sum and ``total``.  Where other
+    processes work, ``progress`` gets the numbers of finished and of all items.
     """
     if not is_local(engine):
         return engine.map(function, items, progress)
@@ -168,10 +169,10 @@ def accumulate_progress(
 
 @dataclass(frozen=True)
 class RowReader:
-    """Reads columns of rows, made from others where ``columns`` say so.
+    """Reads columns of rows; vectors and ages of ``columns`` are made from others.
 
-    Small, as it is sent to workers.  ``schema`` is that of the table without columns
-    that are made from others.
+    Small, as it is sent to workers.  ``schema`` is that of the columns to read, from
+    which vectors and ages are made.
     """
 
     schema: pa.Schema
@@ -183,9 +184,10 @@ class RowReader:
         return Derivation(self.schema, self.columns)
 
     def batches(self, rows: Sequence[Rows], *names: str | None) -> Iterator[Batch]:
-        """Yield some columns of rows, each once; None is not a column.
+        """Yield batches of the columns ``names``, each once; None is passed over.
 
-        Errors name the file of a folder.  A file that changes meanwhile is refused.
+        Without names, batches have the first column.  Errors name the file of a folder.
+        A file that changes meanwhile is refused.
         """
         named = [name for name in dict.fromkeys(names) if name is not None]
         # Rows cannot be counted without a column.
@@ -193,14 +195,11 @@ class RowReader:
         for piece in rows:
             piece.check_unchanged()
             for batch in piece.batches(self.derivation.source_columns(named)):
-                yield self.derivation.of(batch, named)
+                yield self.derivation.derive_columns(batch, named)
             piece.check_unchanged()
 
     def read_all(self, rows: Sequence[Rows], *names: str | None) -> Batch:
-        """Return the columns ``names`` (not None) of all rows as one batch.
-
-        There must be at least one row.
-        """
+        """Return columns ``names`` of all rows (not none) as one batch; skip None."""
         return Batch.joined(list(self.batches(rows, *names)))
 
 
@@ -216,9 +215,9 @@ class GroupIndex:
         return len(self.names)
 
     def numbers(self, batch: Batch, name: str | None) -> IntArray:
-        """Return the group number of every row; without a column ``name`` all are 0.
+        """Return the group number of every row, (n_rows,); 0 without a column ``name``.
 
-        Groups that are new get the next numbers.
+        Groups that are new get the next numbers, and are added to ``names``.
         """
         if name is None:
             self.names = self.names or ["all rows"]
@@ -235,7 +234,7 @@ class GroupIndex:
 
 
 def sortable_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the schema with plain types for views of text and bytes."""
+    """Return the schema with large text and large binary in place of views."""
     fields = [one.with_type(_STORED.get(one.type, one.type)) for one in schema]
     return pa.schema(fields, schema.metadata)
 
@@ -272,7 +271,7 @@ def open_file(partition: Partition, schema: pa.Schema | None = None) -> TableFil
 
 
 def _schema_difference(found: pa.Schema, expected: pa.Schema) -> str:
-    """Return how a file differs from the first of a folder; empty if it does not."""
+    """Return how a file differs from the first of a folder, as text; "" if equal."""
     for name in dict.fromkeys((*expected.names, *found.names)):
         if name not in found.names:
             return f"has no column {name!r}, which the first file has"

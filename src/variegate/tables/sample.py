@@ -182,7 +182,11 @@ def _draw_topics(rng: np.random.Generator, n_groups: int, n_items: int) -> IntAr
 def _draw_embeddings(
     rng: np.random.Generator, topics: IntArray, n_dimensions: int
 ) -> NDArray[np.float32]:
-    """Return unit vectors (groups, items, dimensions): query, topic, item, copies."""
+    """Return unit vectors (groups, items, dimensions) of items with these topics.
+
+    Topics are near the direction of the query, items near their topic, copies near the
+    item before them in the topic.
+    """
     n_groups, n_items = topics.shape
     is_copy = rng.random(topics.shape) < _COPIES
     query = _draw_directions(rng, (n_groups, 1, n_dimensions))
@@ -220,7 +224,7 @@ def _unit_length(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 def _draw_editors(
     rng: np.random.Generator, size: tuple[int, int]
 ) -> tuple[FloatArray, FloatArray, BoolArray, BoolArray]:
-    """Draw bars and thresholds (groups,), and both mistakes (groups, items)."""
+    """Draw bars, thresholds (groups,), and masks of both mistakes (groups, items)."""
     return (
         rng.normal(-0.6, 0.4, size[:1]),
         rng.uniform(0.6, 0.85, size[:1]),

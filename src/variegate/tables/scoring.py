@@ -178,7 +178,8 @@ class ScoringSelector(FittedSelector):
     ) -> dict[str, Rival]:
         """Learn rivals of the model, by name, from a labelled table or a pair (X, y).
 
-        ``reading`` are arguments of ``_read_groups``.
+        Only the budget of the limit counts.  ``reading`` are arguments of
+        ``_read_groups``.
         """
         X, y = train if isinstance(train, tuple) else (train, None)
         columns = self._required_columns(y is None, limit)
@@ -211,7 +212,7 @@ class ScoringSelector(FittedSelector):
         return next(numbers, None)
 
     def _default_limit(self, limit: Limit) -> Limit:
-        """Return the limit; without size and budget, with the mean size in training."""
+        """Return the limit, with the mean size in training if it has no k or budget."""
         if limit.k is not None or limit.budget is not None:
             return limit
         if not self.training_:
@@ -279,14 +280,14 @@ class ScoringSelector(FittedSelector):
         return describe(self)
 
     def _learned_html(self) -> str:
-        """Return HTML on the learned model, for notebooks."""
+        """Return HTML on the learned model, for notebooks (see ``Application``)."""
         check_is_fitted(self, "policy_")
         if is_network(self.model_):
             return self.model_._learned_html()
         return super()._learned_html()
 
     def plot(self) -> Figure:
-        """Draw precision and recall by omega, or the weights where omega is one.
+        """Draw precision and recall by omega, or the weights without held-out scores.
 
         The first is the figure of ``path_``, the second that of :meth:`describe`.
 
@@ -310,9 +311,10 @@ def _labelled_groups(
     least: int = 1,
     **reading: Any,
 ) -> tuple[Groups, IntArray]:
-    """Return groups of a labelled table, and numbers of at least ``least`` to use.
+    """Return all groups of a labelled table, and the numbers of usable ones.
 
-    ``reading`` are further arguments of ``_read_groups``.
+    Fewer than ``least`` are refused.  ``reading`` are further arguments of
+    ``_read_groups``.
     """
     groups = selector._read_groups(table, columns, empty_groups=empty_groups, **reading)
     used = usable_groups(groups.survey, empty_groups)

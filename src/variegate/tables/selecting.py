@@ -79,7 +79,10 @@ class FolderSelection:
 
 @dataclass(frozen=True, eq=False)
 class _FileTask:
-    """A file to choose from, by partitions or, if not None, with its choices made."""
+    """A file to choose from: its partitions or, if not None, choices made before.
+
+    ``first_row`` is the number of its first row in the folder.
+    """
 
     file: Partition
     first_row: int
@@ -98,11 +101,11 @@ def select_into_folder(
     skip_unreadable: bool,
     progress: Progress,
 ) -> FolderSelection:
-    """Choose rows of every group of a folder into another folder.
+    """Choose rows of every group of a folder into the folder of ``output``.
 
-    For every file there is one of the same name and format, with the chosen rows in
-    their order; it is there whole or not at all.  Run again, only missing files are
-    written; another model, other settings or files that have changed are refused.
+    Every file gets one of the same name and format, with the chosen rows in order, or
+    none.  Run again, only missing files are written; another model, other settings or
+    changed files are refused.  ``skip_unreadable`` leaves out files not readable.
     """
     chooser = selector._make_chooser(omega, limit)
     out = Path(str(output.out)).absolute()
@@ -115,7 +118,7 @@ def select_into_folder(
     with Manifest(out, run) as manifest:
         manifest.refuse_changes(table.partitions)
         if manifest.is_complete(table.partitions, skip_unreadable):
-            return _counted(manifest, 0)
+            return _sum_counts(manifest, 0)
         groups = selector._read_groups(
             table, columns, progress=progress, engine=engine,
             skip_unreadable=skip_unreadable, by_file=True,
@@ -125,8 +128,8 @@ def select_into_folder(
         manifest.record_inputs(files, [Path(path).name for path in unreadable])
         tasks = [
             task
-            for task in _tasks(groups, files, chooser, progress)
-            if not manifest.has(Path(task.file.path).name)
+            for task in _make_tasks(groups, files, chooser, progress)
+            if not manifest.has_output(Path(task.file.path).name)
         ]
         work = partial(
             _select_file, reader=groups.reader, chooser=chooser, output=output
@@ -135,7 +138,7 @@ def select_into_folder(
             report = partial(progress, "choosing")
             for name, entry in engine.map(work, tasks, report, ordered=False):
                 manifest.record_output(name, entry)
-        found = _counted(manifest, len(tasks))
+        found = _sum_counts(manifest, len(tasks))
     warn_of_few_rows(found.n_short, found.n_groups, limit.with_k(selector.k_))
     return found
 
@@ -146,13 +149,13 @@ def _check_output(table: FolderTable, output: Output, out: Path) -> None:
         raise TableFileError(f"{out} is the folder to read: name another one")
     for suffix in sorted({Path(one.path).suffix for one in table.partitions}):
         one = Output(output.keep_all, output.drop, out / f"file{suffix}")
-        one.check(table, has_probability=True)
+        one.check(table, adds_probability=True)
 
 
-def _tasks(
+def _make_tasks(
     groups: Groups, files: Sequence[Partition], chooser: Chooser, progress: Progress
 ) -> list[_FileTask]:
-    """Return a task for each file; choose here where groups lie in several files."""
+    """Return a task for each file, with choices where groups lie in several files."""
     survey = groups.survey
     firsts = [first for _, first in survey.sources] + [survey.n_rows]
     choices = (
@@ -171,7 +174,7 @@ def _tasks(
 def _select_file(
     task: _FileTask, reader: GroupReader, chooser: Chooser, output: Output
 ) -> tuple[str, dict[str, Any]]:
-    """Choose rows of a file, write them, and return its name and its counts."""
+    """Write chosen rows of a file, refuse a changed one; return its name and counts."""
     name = Path(task.file.path).name
     path = Path(str(output.out), name)
     table, choices = open_file(task.file), task.choices
@@ -181,7 +184,7 @@ def _select_file(
             for one in task.partitions
         )
         choices = collect_choices(found, task.n_rows, task.first_row)
-    Output(output.keep_all, output.drop, path).of(table, choices)
+    Output(output.keep_all, output.drop, path).deliver(table, choices)
     try:
         task.file.check_unchanged()
     except BaseException:
@@ -213,8 +216,11 @@ def hash_of_model(selector: FittedSelector) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _counted(manifest: Manifest, n_written: int) -> FolderSelection:
-    """Sum the counts of files in a manifest; ``n_written`` are new ones."""
+def _sum_counts(manifest: Manifest, n_written: int) -> FolderSelection:
+    """Return the sums of the counts of all files in a manifest.
+
+    ``n_written`` is the number of files that this call wrote.
+    """
     entries = list(manifest.files.values())
     levels: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
@@ -266,7 +272,7 @@ def select_untrained(
         Its group, similarity, categorical, relevance and cost.
     method : str, default="dpp"
     k, budget : int, float, optional
-        The number of rows, or their cost together; one of the two.
+        The number of rows, and the most that they cost together; at least one of them.
     diversity : float, default=0.5
         From 0 (relevance only) to 1 (diversity only).
     seed : int, default=0
@@ -281,7 +287,7 @@ def select_untrained(
     if budget is not None and columns.cost is None:
         raise TableError("a budget needs ", Setting("cost"), ", the column of costs")
     table, output = as_table(X), Output(keep_all, drop, out)
-    output.check(table, has_probability=False)
+    output.check(table, adds_probability=False)
     progress = progress or ignore
     limit = Limit.of(k, budget, at_most, per)
     columns = replace(columns, per=limit.per)
@@ -289,7 +295,7 @@ def select_untrained(
     chooser = ByMethod(method, limit, diversity, seed)
     choices = choose_from_groups(groups, chooser, n_jobs, progress)
     warn_of_few_rows(choices.n_short, len(choices.groups), limit)
-    return output.of(X, choices, progress)
+    return output.deliver(X, choices, progress)
 
 
 def untrained_groups(
@@ -299,7 +305,7 @@ def untrained_groups(
     memory: int = MEMORY,
     progress: Progress = ignore,
 ) -> Groups:
-    """Return groups of a table with similarity features alone, for a method."""
+    """Read groups with what a method needs, similarity or relevance, or refuse it."""
     if not columns.similarity and method not in _WITHOUT_SIMILARITY:
         raise TableError(
             f"method {method!r} needs to know whether rows are alike: name a column of "

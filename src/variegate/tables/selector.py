@@ -10,7 +10,12 @@ from sklearn.base import clone
 
 from variegate._progress import Progress
 from variegate._typing import RandomState
-from variegate.application.table_defaults import EMPTY_GROUPS, MEMORY, MISSING
+from variegate.application.table_defaults import (
+    EMPTY_GROUPS,
+    MEMORY,
+    MISSING,
+    QUALITY_MODELS,
+)
 from variegate.estimator import DPPEstimator
 from variegate.files.models import NOTHING, Own
 from variegate.files.run_store import RunStore
@@ -22,8 +27,8 @@ from variegate.tables.errors import TableError
 from variegate.tables.fitting import (
     SelectorFit,
     check_parameters,
-    opened_store,
     requested_columns,
+    use_checkpoint,
 )
 from variegate.tables.model_file import path_of_record
 from variegate.tables.problems import Inspection
@@ -90,6 +95,12 @@ class TableSelector(ScoringSelector):
         :func:`variegate.select` makes diverse, and takes what does best there; what of
         ``lam``, ``l2``, ``omega``, ``decoder`` is not given, and whether to choose a
         fixed number of rows, is decided there too.
+    quality_model : {"auto", "linear", "boosting"}, default="auto"
+        How the quality of a row depends on its features.  "boosting" adds the log-odds
+        of boosted trees (:class:`variegate.estimator.BoostedQuality`) to the quality
+        features, as "boosted score": rows that are learned from are scored out of
+        fold, others by trees fitted to all folds.  "auto" tries this in the comparison
+        of ``kernel``, where there is one, and keeps it if it clearly gains there.
     l2 : float, optional
         Penalty on the weights of the quality.  1e-4 without an estimator.
     decoder : name or decoder object, optional
@@ -204,6 +215,7 @@ class TableSelector(ScoringSelector):
         relevance: str | None = None,
         verbose: bool = False,
         device: str | None = None,
+        quality_model: str = QUALITY_MODELS[0],
     ) -> None:
         self.group = group
         self.label = label
@@ -234,6 +246,7 @@ class TableSelector(ScoringSelector):
         self.relevance = relevance
         self.verbose = verbose
         self.device = device
+        self.quality_model = quality_model
 
     # Learning ---------------------------------------------------------------------
 
@@ -277,12 +290,12 @@ class TableSelector(ScoringSelector):
         self._check_parameters()
         progress = self._progress(progress)
         table, labels = as_table(X, skip_unreadable), as_labels(y)
-        with opened_store(checkpoint, self, table) as store:
+        with use_checkpoint(checkpoint, self, table) as store:
             fit = SelectorFit(
                 self, table, y, labels, engine, store, skip_unreadable, progress
             )
             try:
-                fit.run()
+                fit.fit_selector()
             except TableError as error:
                 wanted = requested_columns(self, table.schema.names, y)
                 found = Inspection(
@@ -301,7 +314,7 @@ class TableSelector(ScoringSelector):
 
     @classmethod
     def decode(cls, document: Mapping[str, Any], own: Own = NOTHING) -> Self:
-        """Return the selector that a file describes."""
+        """Return the selector of a parsed file; ``own`` has the user's classes."""
         selector = super().decode(document, own)
         selector.estimator = clone(selector.family_.models[0])
         model_file.decode_policy(selector, document, own)

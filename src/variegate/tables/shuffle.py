@@ -70,7 +70,7 @@ class BucketSlices:
         """The number of rows in all slices."""
         return int(self.slices["rows"].sum())
 
-    def of(self, first: int, end: int) -> BucketSlices:
+    def of_buckets(self, first: int, end: int) -> BucketSlices:
         """Return the slices of buckets ``first`` to ``end - 1``."""
         buckets = self.slices["bucket"]
         wanted = (buckets >= first) & (buckets < end)
@@ -89,7 +89,7 @@ class BucketSlices:
 
 
 def numbered_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the columns of a table and, before them, numbers of groups and rows."""
+    """Return a schema with the numbers "group" and "row" before other columns."""
     for name in ("row", "group"):
         while name in schema.names:
             name += "_"
@@ -133,7 +133,7 @@ def write_buckets(
 def _collect_batches(
     batches: Iterable[tuple[pa.RecordBatch, IntArray]], memory: int
 ) -> Iterator[tuple[list[pa.RecordBatch], IntArray]]:
-    """Yield batches up to ``memory`` bytes together, with the groups of their rows."""
+    """Yield lists of batches of up to ``memory`` bytes, with group numbers of rows."""
     held: list[pa.RecordBatch] = []
     numbers: list[IntArray] = []
     n_bytes = 0
@@ -152,9 +152,9 @@ def _collect_batches(
 def reorder_rows(
     batches: list[pa.RecordBatch], schema: pa.Schema, order: IntArray
 ) -> pa.RecordBatch:
-    """Return rows in ``order``, by their places, as one batch; empty ``batches``.
+    """Return rows in ``order``, positions in all batches together, as one batch.
 
-    A column at a time, so that only one is held twice.
+    The list ``batches`` is emptied, a column at a time, so that only one is held twice.
     """
     columns = [
         list(column) for column in zip(*(b.columns for b in batches), strict=True)
@@ -174,7 +174,7 @@ def reorder_rows(
 
 
 def _concat_arrays(parts: list[Any], column: pa.Field) -> Any:
-    """Concatenate Arrow arrays of one column, or explain why they do not fit."""
+    """Concatenate Arrow arrays of one column; TableError if a dictionary overflows."""
     if len(parts) == 1:
         return parts[0]
     try:
@@ -193,7 +193,7 @@ def read_bucket(
 ) -> pa.RecordBatch | None:
     """Return the rows of a bucket by group, in table order within each; None if empty.
 
-    ``pieces`` hold its slices, in the order of files; columns as in their ``batches``.
+    ``pieces`` hold its slices, in the order of files.  Columns are as in ``batches``.
     """
     batches = [batch for piece in pieces for batch in piece.batches(names)]
     if not batches:
@@ -244,14 +244,14 @@ def run_bounds(weights: AnyArray, most: float) -> list[int]:
 
 @dataclass(frozen=True)
 class BucketRows:
-    """The rows of the bucket ``number``, in the order of their groups."""
+    """The rows of bucket ``number`` in order of groups; ``path`` is for messages."""
 
     path: str
     pieces: tuple[BucketSlices, ...] = field(compare=False, repr=False)
     number: int
 
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
-        """Yield some columns of the rows as one batch."""
+        """Yield columns ``names`` of the rows as one batch; none of an empty bucket."""
         rows = read_bucket(self.pieces, names)
         if rows is not None:
             numbers = rows.column(1).to_numpy()
@@ -262,7 +262,10 @@ class BucketRows:
 
 
 class ShuffledTable:
-    """Buckets on disk, whose files in ``folder`` are deleted with this object."""
+    """Buckets on disk, whose files in ``folder`` are deleted with this object.
+
+    Of a local engine, they are opened and deleted at once, where the system allows it.
+    """
 
     def __init__(
         self, folder: Path, dealt: Sequence[BucketSlices], is_local: bool
@@ -282,8 +285,8 @@ class ShuffledTable:
             weakref.finalize(self, _remove_folder, folder)
 
     def bucket(self, number: int) -> tuple[BucketSlices, ...]:
-        """Return the slices of a bucket, one piece for each file with rows of it."""
-        found = (piece.of(number, number + 1) for piece in self._dealt)
+        """Return the slices of bucket ``number``, by file that has rows of it."""
+        found = (piece.of_buckets(number, number + 1) for piece in self._dealt)
         return tuple(piece for piece in found if len(piece.slices))
 
 
@@ -306,7 +309,7 @@ def shuffle(
     progress: StageProgress,
     total: int,
 ) -> tuple[ShuffledTable, list[tuple[Rows, ...]]]:
-    """Shuffle the columns of a reader; return the buckets and the rows of each.
+    """Deal rows of files out to buckets; return these, and the ``Rows`` of each.
 
     Bucket k takes groups from ``bounds[k]`` to ``bounds[k + 1]``.  ``folder`` is one
     that all workers see; None stands for a temporary one of this process.  ``memory``
@@ -346,9 +349,10 @@ def deal_out(
     memory: int,
     told: Callable[[int], object] = ignore,
 ) -> BucketSlices:
-    """Deal out the rows of ``item``, the number of a file and its deal, to buckets.
+    """Write the rows of a file by bucket to a file in ``folder``; return its slices.
 
-    They are written to a file in ``folder``; ``told`` gets the rows of each batch.
+    ``item`` is the number of the file and its deal; bucket k takes groups from
+    ``bounds[k]`` to ``bounds[k + 1]``.  ``told`` gets the number of rows of each batch.
     """
     number, deal = item
     index, group = GroupIndex(), reader.columns.group

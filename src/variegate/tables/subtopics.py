@@ -17,10 +17,11 @@ SUBTOPIC_SCORES = ("subtopic_recall", "alpha_ndcg", "intent_aware_precision")
 def subtopic_scores(
     group: Group, orders: Sequence[IntArray], wanted: IntArray
 ) -> list[tuple[float, ...]]:
-    """Return ``SUBTOPIC_SCORES`` of each order; empty without subtopics of rows.
+    """Return ``SUBTOPIC_SCORES`` of each order; an empty list without subtopics.
 
-    Orders are positions, best first.  Only wanted rows cover subtopics.  Rankings are
-    compared with the ideal one to the depth of the number of wanted rows.
+    Orders are positions, best first.  Only rows at the positions ``wanted`` cover
+    subtopics; scores are NaN where none has any.  Rankings are compared with the ideal
+    one to the depth of the number of wanted rows.
     """
     if group.subtopics is None:
         return []

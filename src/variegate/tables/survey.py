@@ -33,7 +33,7 @@ from variegate.partitions import Engine, Serial
 from variegate.partitions.engine import is_local
 from variegate.report.wording import count
 from variegate.tables.columns import Columns, missing_label_error
-from variegate.tables.derived import Derivation, derive, newest_date
+from variegate.tables.derived import Derivation, newest_date, resolve_derived
 from variegate.tables.encoding import ColumnStatistics, Encoding
 from variegate.tables.errors import TableError
 from variegate.tables.partitioning import (
@@ -98,20 +98,21 @@ class Survey:
         return int(self.sizes.sum())
 
     def name(self, number: int) -> Any:
-        """Return the name of a group by its number, read from its partition."""
-        starts = [partition.first_group for partition in self.partitions]
-        partition = self.partitions[int(np.searchsorted(starts, number, "right")) - 1]
+        """Return the name of a group by its number; read its partition to find it."""
+        partition = [one for one in self.partitions if one.first_group <= number][-1]
         index = GroupIndex()
         for batch in self.reader.batches(partition.rows, self.columns.group):
             index.numbers(batch, self.columns.group)
         return index.names[int(number) - partition.first_group]
 
-    def split(self, numbers: IntArray) -> Iterator[GroupPartition]:
-        """Yield every partition, with only groups of these sorted numbers wanted."""
-        starts = np.array([one.first_group for one in self.partitions])
-        ends = starts + [one.n_groups for one in self.partitions]
-        bounds = np.searchsorted(numbers, [starts, ends])
-        for one, first, end in zip(self.partitions, *bounds.tolist(), strict=True):
+    def restricted_partitions(self, numbers: IntArray) -> Iterator[GroupPartition]:
+        """Yield every partition with only groups of these sorted numbers wanted.
+
+        Partitions may have none; ``first_example`` is the number wanted before each.
+        """
+        for one in self.partitions:
+            bounds = one.first_group, one.first_group + one.n_groups
+            first, end = np.searchsorted(numbers, bounds).tolist()
             yield one.only(numbers[first:end], first)
 
 
@@ -224,10 +225,10 @@ def resolve_columns(
     """Return roles with vectors, ages and patterns resolved by the table.
 
     ``newest`` returns the newest date of a column as ISO text, by default read here.
-    ``needs_quality`` is as for :meth:`Columns.resolve`.
+    With ``needs_quality``, numbers without a role are quality if no column is.
     """
     newest = newest or partial(newest_date, rows_of(table))
-    columns = derive(table.schema, columns, newest)
+    columns = resolve_derived(table.schema, columns, newest)
     schema = Derivation(table.schema, columns).schema
     return columns.resolve(schema, needs_quality=needs_quality)
 
@@ -243,17 +244,20 @@ def learn_encoding(
 def column_statistics(
     found: Survey, numbers: IntArray, engine: Engine | None = None
 ) -> ColumnStatistics:
-    """Return statistics and problems of columns in groups with these numbers."""
+    """Return statistics of feature columns in groups with these sorted numbers.
+
+    All rows are checked for problems, which the statistics hold.
+    """
     engine = Serial() if engine is None else engine
     work = partial(partition_statistics, reader=found.reader)
-    parts = list(found.split(numbers))
+    parts = list(found.restricted_partitions(numbers))
     return engine.tree_sum(work, parts, ColumnStatistics.merged)
 
 
 def partition_statistics(
     partition: GroupPartition, reader: RowReader
 ) -> ColumnStatistics:
-    """Return the column statistics of the wanted groups of a partition."""
+    """Return statistics of a partition's wanted groups; check all of its rows."""
     columns = reader.columns
     statistics = ColumnStatistics(columns, reader.derivation.schema)
     names = columns.features()
@@ -291,9 +295,10 @@ def refuse_labels_among(names: Sequence[str], found: Survey, labels: BoolArray) 
 
 
 def usable_groups(found: Survey, empty_groups: str) -> IntArray:
-    """Return numbers of the groups to use; "error", "keep" or "drop" empty ones.
+    """Return sorted numbers of the groups to use; refuse a table without labels.
 
-    A group is empty if no row of it is labelled 1.
+    ``empty_groups`` tells whether groups without a row labelled 1 are an "error", or
+    used ("keep") or not ("drop").
     """
     check_choice("empty_groups", empty_groups, EMPTY_GROUPS)
     n_chosen = found.n_chosen
@@ -321,7 +326,10 @@ def usable_groups(found: Survey, empty_groups: str) -> IntArray:
 def hold_out_groups(
     usable: IntArray, fraction: float, seed: int
 ) -> tuple[IntArray, IntArray]:
-    """Split group numbers into sorted ones to learn from, and a share to hold out."""
+    """Split group numbers at random; return those to learn from and those held out.
+
+    Both are sorted; ``fraction`` of them is held out.
+    """
     if fraction == 0.0:
         return usable, usable[:0]
     n_held_out = round(fraction * len(usable))

@@ -30,7 +30,7 @@ class Table(Protocol):
         ...
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """Read some columns, or all, from the beginning."""
+        """Yield batches of some columns, None for all, from the first row."""
         ...
 
 
@@ -45,7 +45,7 @@ class MemoryTable:
             raise TableError(f"the table has more than one column {twice}")
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """Read some columns, or all, from the beginning."""
+        """Yield the batches that have rows, of some columns, None for all."""
         table = self.table if columns is None else self.table.select(list(columns))
         return (batch for batch in table.to_batches() if batch.num_rows)
 
@@ -91,7 +91,10 @@ class FolderTable:
         )
 
     def _first_schema(self, skip_unreadable: bool) -> pa.Schema:
-        """Return the schema of the first file, or of the first that can be read."""
+        """Return the schema of the first file that can be read.
+
+        Without ``skip_unreadable``, or if there is none, raise the first file's error.
+        """
         problems: list[TableFileError] = []
         for partition in self.partitions:
             try:
@@ -103,7 +106,7 @@ class FolderTable:
         raise problems[0]
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """Yield some columns, or all, of one file after another, in batches."""
+        """Yield batches of some columns, None for all, of one file after another."""
         names = self.schema.names if columns is None else list(columns)
         schema = pa.schema(
             [self.schema.field(name) for name in names if name in self.schema.names],
@@ -112,17 +115,17 @@ class FolderTable:
         for file in self.files():
             for batch in file.batches(names):
                 if names:
-                    # What files say beside the types may differ.
+                    # Metadata of the files may differ.
                     batch = pa.RecordBatch.from_arrays(batch.columns, schema=schema)
                 yield batch
 
     def files(self) -> Iterator[TableFile]:
-        """Yield the files, each a table by itself with the columns of the first."""
+        """Yield the files as tables; refuse one with other columns than the first."""
         return (open_file(partition, self.schema) for partition in self.partitions)
 
 
 def list_files(folder: Path) -> tuple[Partition, ...]:
-    """Return the Parquet and Arrow files of a folder, sorted by name."""
+    """Return the Parquet and Arrow files of a folder by name; refuse other tables."""
     try:
         found = sorted(path for path in folder.iterdir() if path.is_file())
     except FileNotFoundError:
@@ -151,7 +154,7 @@ def list_files(folder: Path) -> tuple[Partition, ...]:
 
 
 def as_table(table: Any, skip_unreadable: bool = False) -> Table:
-    """Return a table for a path, an Arrow table, a data frame or a table itself."""
+    """Return a path, Arrow table, data frame or table as one that gives batches."""
     if isinstance(table, TableFile | MemoryTable | FolderTable):
         return table
     if isinstance(table, str | Path):
@@ -166,7 +169,7 @@ def as_table(table: Any, skip_unreadable: bool = False) -> Table:
 
 
 def rows_of(table: Table) -> tuple[Rows, ...]:
-    """Return sources of all rows of a table: one, or of a folder one for each file."""
+    """Return ``Rows`` that read a table: one, or of a folder one for each file."""
     if isinstance(table, MemoryTable):
         return (MemoryRows(table, 0, table.table.num_rows),)
     if isinstance(table, FolderTable):
@@ -191,10 +194,11 @@ def hold_in_memory(
     memory: int,
     told: Callable[[int], object],
 ) -> tuple[Table, list[int] | None]:
-    """Read columns into memory; return their table and the row count of each source.
+    """Read columns into memory; return their table and row counts, one for each source.
 
-    Where they take more than ``memory`` bytes, return the table itself, and None.
-    ``told`` is called with the number of rows of each batch.
+    ``rows`` are the sources of the table.  Where columns ``names`` take more than
+    ``memory`` bytes, return the table itself, and None.  A table in memory is returned
+    as it is.  ``told`` is called with the number of rows of each batch.
     """
     if isinstance(table, MemoryTable):
         return table, [table.table.num_rows]
@@ -215,7 +219,7 @@ def hold_in_memory(
 
 
 def _arrow_of_frame(frame: Any) -> pa.Table:
-    """Return a data frame of pandas, polars and others as an Arrow table."""
+    """Return a data frame (pandas, polars) as an Arrow table; refuse anything else."""
     import narwhals.stable.v2 as nw
 
     try:

@@ -24,6 +24,7 @@ from variegate.kernels import Kernel, Kinds, Linear, Metric, Mixture, MultipleKe
 from variegate.learning.device_name import resolve_device
 from variegate.partitions import Limits, PartitionedExamples, Serial, Threads
 from variegate.solvers import MiniBatch, Step
+from variegate.tables.boosting import BoostedSearch, boosted_groups
 from variegate.tables.encoding import Encoding
 from variegate.tables.errors import TableError
 from variegate.tables.groups import Groups
@@ -82,6 +83,8 @@ class Learned:
     n_compared: int = 0
     #: Groups that were learned from, where they are a sample of all; else 0.
     n_sample: int = 0
+    #: The groups with boosted log-odds, if the policy goes by them.
+    boosted: Groups | None = None
 
 
 def train(
@@ -91,9 +94,9 @@ def train(
     progress: Progress,
     store: RunStore | None = None,
 ) -> Learned:
-    """Learn for a selector from the groups with these numbers.
+    """Learn from groups by number; return a policy, and what it was chosen by.
 
-    Answers are written into the store, for a run that is resumed.
+    The store keeps sums over partitions, such as gradients, for a run that resumes.
     """
     estimator = estimator_of(selector).set_params(random_state=selector.seed_)
     kernel = estimator.kernel if selector.kernel is None else selector.kernel
@@ -109,7 +112,7 @@ def train(
 
 
 def estimator_of(selector: TableSelector) -> Any:
-    """Return a copy of the estimator with the settings that the selector was given."""
+    """Return a copy of the estimator, DPP or networks, with the selector's settings."""
     if selector.estimator is None:
         estimator = default_estimator()
     else:
@@ -145,16 +148,26 @@ class _Training:
     store: RunStore | None
 
     def run(self) -> Learned:
-        """Compare kernels, tune, and learn; also a fallback where there are kinds."""
+        """Compare kernels, tune and boost where asked; return the learned policy."""
         winner, n_compared = self._run_comparison()
         kernel = winner.contender.model.kernel
         has_rank = getattr(kernel, "approximation", None)
         if not has_rank and not isinstance(kernel, Linear):
             refuse_large_groups(self.groups, self.numbers)
         winner, omega, path, n_tuned = self._tune(winner)
+        boosted, groups = None, self.groups
+        if winner.is_boosted:
+            self.progress("boosting", 0, 1)
+            boosted = groups = boosted_groups(groups, self.numbers, self.selector.seed_)
+            self.progress("boosting", 1, 1)
+        policy, n_sample = replace(self, groups=groups)._learn_policies(winner, omega)
+        self.progress("learning", 1, 1)
+        return Learned(policy, path, n_tuned, winner, n_compared, n_sample, boosted)
+
+    def _learn_policies(self, winner: Winner, omega: float) -> tuple[Policy, int]:
+        """Return a winner's policy, with fallback, and the sample's size, 0 for all."""
         sample = self._sample_within(self.numbers, len(self.numbers), _SAMPLE_BYTES)
         policy = self._learn_policy(winner, omega, sample)
-        self.progress("learning", 1, 1)
         n_sample = 0
         if isinstance(winner.contender, TwoStage) and len(sample) < len(self.numbers):
             n_sample = len(sample)
@@ -167,15 +180,17 @@ class _Training:
                     warnings.simplefilter("ignore", AllAlikeWarning)
                     fallback = self._learn_policy(winner.fallback, omega, sample)
                 policy = replace(policy, fallback=fallback, is_familiar=is_familiar)
-        return Learned(policy, path, n_tuned, winner, n_compared, n_sample)
+        return policy, n_sample
 
     def _run_comparison(self) -> tuple[Winner, int]:
         """Return the winner of the comparison, and the number of groups compared on.
 
-        Without a comparison, or groups for it, the estimator as it is, and 0.
+        Without a comparison, or groups for it, the winner is the estimator as it is,
+        and the number 0.
         """
         own = Rule(self.estimator.decoder)
-        given = Winner(LearnedDPP("", self.estimator, [own]), own)
+        trees = self.selector.quality_model == "boosting"
+        given = Winner(LearnedDPP("", self.estimator, [own]), own, is_boosted=trees)
         if self.kernels is None:
             return given, 0
         sizes = self.groups.survey.sizes
@@ -192,9 +207,10 @@ class _Training:
         return winner, len(some)
 
     def _tune(self, winner: Winner) -> tuple[Winner, float, OmegaPath | None, int]:
-        """Return the winner with tuned ``lam``, its omega, the path, and groups used.
+        """Return the winner with tuned ``lam``, its omega, and scores by omega.
 
-        Where nothing is tuned, the winner as it is, with None for the path and 0.
+        The last result is the number of groups tuned on.  Where nothing is tuned: the
+        winner as it is, its omega, None and 0.
         """
         selector, estimator = self.selector, winner.contender.model
         if not is_tuned(selector) or isinstance(winner.contender, TwoStage):
@@ -212,7 +228,8 @@ class _Training:
         most = min(estimator.max_iter, MAX_TUNING_ITER)
         here = {"callback": None, "n_jobs": None, "device": None}
         model = clone(estimator).set_params(decoder=decoder, max_iter=most, **here)
-        search = LargeMarginDPPCV(
+        search_class = BoostedSearch if winner.is_boosted else LargeMarginDPPCV
+        search = search_class(
             model,
             lams=selector.lams,
             omegas=TUNING_OMEGAS if selector.omega is None else [selector.omega],
@@ -246,7 +263,7 @@ class _Training:
             return self._fit_policy(winner, omega, *data)
 
     def _training_data(self) -> tuple[Any, Any]:
-        """Return X and y to fit to: partitions and None, or lists of examples."""
+        """Return X and y to fit: partitions and None, or ground sets and subsets."""
         estimator, memory = self.estimator, self.selector.memory
         n_bytes = self._pairwise_bytes(self.numbers)
         is_on_device = resolve_device(estimator.device) is not None
@@ -280,13 +297,13 @@ class _Training:
         estimator, how = winner.contender.model, winner.rule.how
         n_steps = estimator.max_iter
 
-        def step(one: Step) -> Any:
-            """Report an iteration, and call the callback of the estimator."""
+        def report_iteration(one: Step) -> Any:
+            """Report an iteration; return what the estimator's callback returns."""
             self.progress("learning", min(one.iteration, n_steps), n_steps)
             callback = self.estimator.callback
             return None if callback is None else callback(one)
 
-        watched = clone(estimator).set_params(callback=step)
+        watched = clone(estimator).set_params(callback=report_iteration)
         if isinstance(winner.contender, LearnedDPP) and winner.rule.k is None:
             watched.set_params(decoder=how)
         contender = replace(winner.contender, model=watched)
@@ -304,14 +321,14 @@ class _Training:
         """Estimate the bytes of features and pairwise similarities of some groups."""
         sizes = self.groups.survey.sizes[numbers].astype(np.float64)
         features = sizes.sum() * self.groups.encoding.width
-        # Squared distances, two chains of Gaussians, and the linear part: triangles.
+        # Four triangles: squared distances, two of Gaussians, and the linear part.
         pairs = 2.0 * (sizes @ sizes)
         return int(8.0 * (features + pairs))
 
     def _sample_within(self, numbers: IntArray, most: int, n_bytes: int) -> IntArray:
         """Draw at most ``most`` of the numbers, of groups that fit into ``n_bytes``.
 
-        Two groups are drawn even if they do not fit.
+        They are sorted.  Two groups are drawn even if they do not fit.
         """
         rng = np.random.default_rng(self.estimator.random_state)
         some = rng.permutation(numbers)[:most]
@@ -321,7 +338,7 @@ class _Training:
 
 
 def refuse_large_groups(groups: Groups, numbers: IntArray) -> None:
-    """Refuse groups whose pairs of rows would not fit in memory."""
+    """Refuse groups of more than ``MAX_ROWS`` rows, as all pairs are compared."""
     sizes = groups.survey.sizes[numbers]
     largest = int(np.argmax(sizes))
     if sizes[largest] > MAX_ROWS:
@@ -342,7 +359,8 @@ _OF_A_BLOCK = {"linear": Linear, "kinds": Kinds, "metric": Metric}
 def kernel_for(name: Any, encoding: Encoding) -> Kernel:
     """Return the kernel with a name, over all blocks of the similarity.
 
-    "auto" and None stand for "multiple"; a kernel is returned as it is.
+    Names are those of ``TableSelector.kernel``; "auto" and None stand for "multiple".
+    A kernel is returned as it is.
     """
     if isinstance(name, Kernel):
         return name
@@ -355,7 +373,7 @@ def kernel_for(name: Any, encoding: Encoding) -> Kernel:
 def _kernel_search(
     selector: TableSelector, estimator: LargeMarginDPP, encoding: Encoding
 ) -> KernelSearch:
-    """Return a comparison of kernels, and of settings that the selector lacks."""
+    """Return a comparison of kernels, and of settings that the selector leaves open."""
     fixed = {
         "Gaussians": kernel_for("multiple", encoding),
         "linear": kernel_for("linear", encoding),
@@ -366,11 +384,11 @@ def _kernel_search(
     cosine = _kernel_of_blocks(partial(Linear, True), encoding)
     varies = ["penalty"]
     how: dict[str, Any] = {"tries_sizes": not _has_target(selector)}
+    how["quality_model"] = selector.quality_model
     if selector.estimator is None:
-        names = ["l2"] if is_tuned(selector) else ["lam", "l2"]
-        varies += [name for name in names if getattr(selector, name) is None]
+        varies += [n for n in ("lam", "l2") if getattr(selector, n) is None]
     if selector.decoder is not None or selector.estimator is not None:
-        how = {"decoders": [estimator.decoder], "tries_sizes": False}
+        how |= {"decoders": [estimator.decoder], "tries_sizes": False}
     kernels = fixed | kinds
     return KernelSearch(estimator, kernels, cosine, tuple(fixed), varies=varies, **how)
 

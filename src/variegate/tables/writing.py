@@ -33,7 +33,7 @@ _GROUP_BYTES = 32 * 2**20
 
 
 def check_writable(path: str | Path, schema: pa.Schema) -> None:
-    """Refuse a path whose suffix is unknown, or of a format without these types."""
+    """Refuse an unknown suffix; raise ValueError for types its format cannot hold."""
     path = Path(path)
     file_format = format_of(path)
     if repeated_names(schema.names):
@@ -107,11 +107,11 @@ class _Writer:
         self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
 
     def _convert_array(self, place: int, array: pa.Array) -> pa.Array:
-        """Return the column at a place by the type that is written."""
+        """Return column ``place`` (from 0) of a batch as the format can hold it."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """Write all that is held; the file stays open."""
+        """Write all that is held, and the footer if any; the file stays open."""
         self._writer.close()
 
 
@@ -264,7 +264,7 @@ def _is_written_as_text(kind: pa.DataType) -> bool:
 
 
 def _as_iso_text(array: pa.Array) -> pa.Array:
-    """Cast dates and times to ISO 8601 text."""
+    """Cast decimals, dates and times to text, as ISO 8601 has it."""
     text = array.cast(pa.string())
     if pa.types.is_timestamp(array.type):
         return compute.replace_substring(text, " ", "T", max_replacements=1)
@@ -272,7 +272,7 @@ def _as_iso_text(array: pa.Array) -> pa.Array:
 
 
 def _as_cells(array: pa.Array) -> pa.Array:
-    """Return values by a type that the CSV writer of Arrow takes."""
+    """Cast an array to a type that Arrow's CSV writer takes, or return it as it is."""
     if pa.types.is_dictionary(array.type):
         return _as_cells(array.dictionary_decode())
     if pa.types.is_timestamp(array.type):

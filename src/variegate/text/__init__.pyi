@@ -1,12 +1,13 @@
 from .budget import Budget
 from .cluster_view import ClusterView
 from .documents import Cluster, Document, Sentence
+from .evidence import EvidenceSelector, EvidenceWarning
 from .languages import LANGUAGES
-from .readers import read_clusters, read_documents
+from .readers import read_clusters, read_documents, read_questions
 from .rouge import Rouge
 from .sentences import split_sentences
 from .summarizer import Summarizer, load_default
-from .summary import MarkedSentence, Summary
+from .summary import Evidence, MarkedSentence, Summary
 from .training_set import oracle_summary
 
 __all__ = [
@@ -15,6 +16,9 @@ __all__ = [
     "Cluster",
     "ClusterView",
     "Document",
+    "Evidence",
+    "EvidenceSelector",
+    "EvidenceWarning",
     "MarkedSentence",
     "Rouge",
     "Sentence",
@@ -24,5 +28,6 @@ __all__ = [
     "oracle_summary",
     "read_clusters",
     "read_documents",
+    "read_questions",
     "split_sentences",
 ]

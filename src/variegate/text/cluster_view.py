@@ -31,8 +31,8 @@ from variegate.text.words import (
     words,
 )
 
-Embed = Callable[[list[str]], Any]  # from texts to one vector each
-Features = dict[str, FloatArray]
+Embed = Callable[[list[str]], Any]  # from texts to an array with one vector each
+Features = dict[str, FloatArray]  # from names to columns (N,) of N candidates
 
 _SHORTEST = 4  # words of a candidate
 _LENGTH_BINS = ((0, 8), (8, 15), (30, 45), (45, None))  # words; the rest is reference
@@ -60,7 +60,9 @@ class ClusterView:
         Numbers of the N sentences that can be chosen: of the body, of four words at
         least, and not a repetition of an earlier one, word for word.
     words : list of list of str
-        Of each candidate; of the W different ones ``counts`` (N, W), ``weights`` (W,).
+        The words of each candidate.
+    counts : WordCounts of shape (N, W), how often each of W words is in candidates
+    weights : array of shape (W,), inverse document frequencies of the words
     vectors : sparse array of shape (N, W)
         The tf-idf vectors of the candidates, of unit length.
     headlines : the words of the headlines of each document
@@ -78,7 +80,7 @@ class ClusterView:
 
     @classmethod
     def from_cluster(cls, cluster: Cluster) -> ClusterView:
-        """Split a cluster into sentences and count their words."""
+        """Return the view of a cluster: raise ValueError if it has no sentence."""
         sentences = split_cluster(cluster)
         if not sentences:
             name = f"{cluster.id}: " if cluster.id else ""
@@ -144,8 +146,8 @@ class ClusterView:
     def similarity(self, embed: Embed | None = None) -> sparse.csr_array | FloatArray:
         """Return vectors (N, D) to compare candidates by, of unit length.
 
-        They are tf-idf, or made by ``embed``; a row of zeros gets a direction of its
-        own.
+        They are tf-idf, or made by ``embed``.  For each row of zeros a column is added,
+        in which that row alone has 1.
         """
         if embed is None:
             return _with_own_directions(self.vectors)
@@ -165,7 +167,8 @@ class ClusterView:
 
 
 def _with_own_directions(vectors: sparse.csr_array) -> sparse.csr_array:
-    """Give rows of zeros a column each with 1: a zero could never be chosen."""
+    """Return vectors with a new column for each row of zeros, 1 in that row alone."""
+    # Items with vectors of zeros could never be chosen.
     zero = np.flatnonzero(vectors.multiply(vectors).sum(axis=1) == 0.0)
     if len(zero) == 0:
         return vectors
@@ -176,7 +179,11 @@ def _with_own_directions(vectors: sparse.csr_array) -> sparse.csr_array:
 def _find_candidates(
     sentences: Sequence[Sentence], tokens: Sequence[Sequence[str]]
 ) -> list[int]:
-    """Return the numbers of different sentences of the body, long enough."""
+    """Return the numbers of distinct body sentences of at least four words.
+
+    Without a body all sentences are taken, and shorter ones if none is as long.
+    ``tokens`` are the words of each sentence.
+    """
     body = [i for i, sentence in enumerate(sentences) if sentence.kind == "body"]
     body = body or list(range(len(sentences)))
     first_with: dict[tuple[str, ...], int] = {}
@@ -212,7 +219,7 @@ def raw_features(view: ClusterView, features: str = "full") -> Features:
 
 
 def feature_names(features: str) -> list[str]:
-    """Return the names of a set of features."""
+    """Return the names of the features in a set, "paper" or "full", in order."""
     one, counts = Sentence(0, 0, 4, "word"), count_words([["word"]])
     zero, matrix = np.zeros(1), counts.matrix
     view = ClusterView(Cluster([]), [one], [0], [["word"]], counts, zero, matrix, [[]])
@@ -220,7 +227,7 @@ def feature_names(features: str) -> list[str]:
 
 
 def _length_features(view: ClusterView) -> Features:
-    """Measure the numbers of words."""
+    """Return the logarithm of the number of words, and its bins as 0 or 1."""
     length = view.length
     bins = {
         f"length {low}-{high or ''}": (low <= length) & (length < (high or np.inf))
@@ -230,7 +237,7 @@ def _length_features(view: ClusterView) -> Features:
 
 
 def _position_features(view: ClusterView) -> Features:
-    """Measure places in the documents."""
+    """Return earliness, depth (0 to 1) and bins (0 or 1) of positions in documents."""
     position, document = view.position, view.document
     n_sentences = np.zeros(document.max() + 1)
     np.maximum.at(n_sentences, document, position + 1)
@@ -243,7 +250,7 @@ def _position_features(view: ClusterView) -> Features:
 
 
 def _centrality_features(view: ClusterView) -> Features:
-    """Measure similarity to the cluster."""
+    """Return the mean cosine to other candidates, and the logarithm of LexRank."""
     vectors = view.vectors
     total = np.asarray(vectors.sum(axis=0)).ravel()
     itself = vectors.multiply(vectors).sum(axis=1)  # 1, or 0 where no word counts
@@ -255,7 +262,7 @@ def _centrality_features(view: ClusterView) -> Features:
 
 
 def _pronoun_features(view: ClusterView) -> Features:
-    """Measure pronouns and quotations."""
+    """Return the share of pronouns, and 0 or 1 for one at the start and for quotes."""
     language = as_language(view.cluster.language)
     pronouns = language.pronouns if language else frozenset()
     found = [[word in pronouns for word in tokens] for tokens in view.words]
@@ -268,12 +275,12 @@ def _pronoun_features(view: ClusterView) -> Features:
 
 
 def _as_numbers(columns: Mapping[str, Any]) -> Features:
-    """Return columns as arrays of floats."""
+    """Return columns, sequences of numbers or booleans by name, as arrays of floats."""
     return {name: np.array(v, dtype=np.float64) for name, v in columns.items()}
 
 
 def _shared_word_features(view: ClusterView) -> Features:
-    """Measure how many words, and pairs, are also in other documents."""
+    """Return features of words and pairs of words that are frequent in the cluster."""
     units: dict[int, set[Any]] = defaultdict(set)
     sentences = zip(view.document.tolist(), view.words, view.pairs, strict=True)
     for document, tokens, pairs in sentences:
@@ -299,27 +306,27 @@ def _shared_word_features(view: ClusterView) -> Features:
 
 
 def _headline_features(view: ClusterView) -> Features:
-    """Measure similarity to the headlines of all documents, and of the own one."""
+    """Return cosines to the headlines of all documents, and of the candidate's own."""
     every = Counter(w for tokens in view.headlines for w in dict.fromkeys(tokens))
     documents = view.document
     similarity = np.zeros(len(documents))
     for number, tokens in enumerate(view.headlines):
         rows = np.flatnonzero(documents == number)
-        direction = _direction(view, dict.fromkeys(tokens, 1.0))
+        direction = _unit_tfidf(view, dict.fromkeys(tokens, 1.0))
         similarity[rows] = view.vectors[rows] @ direction
     return {
-        "like the headlines": view.vectors @ _direction(view, every),
+        "like the headlines": view.vectors @ _unit_tfidf(view, every),
         "like its headline": similarity,
     }
 
 
 def _lead_features(view: ClusterView) -> Features:
-    """Measure similarity to the first sentences of all documents."""
+    """Return cosines to the sum of the first one or three sentences of documents."""
     columns = {}
     for name, last in (("first sentences", 0), ("first three sentences", 2)):
         rows = np.flatnonzero(view.position <= last)
         mean = np.asarray(view.vectors[rows].sum(axis=0)).ravel()
-        columns[f"like the {name}"] = view.vectors @ _unit(mean)
+        columns[f"like the {name}"] = view.vectors @ _scale_to_unit(mean)
     return columns
 
 
@@ -354,25 +361,25 @@ def lexrank(vectors: sparse.csr_array) -> FloatArray:
     return rank
 
 
-def _direction(view: ClusterView, weight: Mapping[str, float]) -> FloatArray:
-    """Return the unit vector (W,) of words in a text, zeros if none is known.
+def _unit_tfidf(view: ClusterView, weight: Mapping[str, float]) -> FloatArray:
+    """Return the tf-idf vector (W,), of unit length, of a text with counts ``weight``.
 
-    ``weight`` has the count of each word; it multiplies the weight in ``view.weights``.
+    Words that no candidate has do not count; without any other, the vector is zero.
     """
     vector = np.zeros(len(view.weights))
     for word, value in weight.items():
         column = view.counts.vocabulary.get(word)
         if column is not None:
             vector[column] = value * view.weights[column]
-    return _unit(vector)
+    return _scale_to_unit(vector)
 
 
 def _mean(values: Sequence[float]) -> float:
-    """Return the mean, 0 of nothing."""
+    """Return the mean of numbers, 0 if there are none."""
     return sum(values) / max(1, len(values))
 
 
-def _unit(vector: FloatArray) -> FloatArray:
+def _scale_to_unit(vector: FloatArray) -> FloatArray:
     """Return a vector scaled to length 1; zeros stay."""
     length = float(np.linalg.norm(vector))
     return vector / length if length > 0.0 else vector

@@ -57,7 +57,7 @@ def text_pages(text: str) -> list[list[Piece]]:
 
 
 def _group_into_rows(pieces: Iterable[Piece]) -> list[list[Piece]]:
-    """Return rows, from top to bottom and each from left to right."""
+    """Return pieces of like base line as rows, top to bottom, each left to right."""
     rows: list[list[Piece]] = []
     for piece in sorted(pieces, key=lambda one: (one.base, one.left)):
         if rows and piece.base - rows[-1][0].base < 0.5 * piece.size:
@@ -68,7 +68,7 @@ def _group_into_rows(pieces: Iterable[Piece]) -> list[list[Piece]]:
 
 
 def _is_page_number(row: list[Piece]) -> bool:
-    """Whether a row is a page number, alone or far from the rest of the row."""
+    """Whether a row has a page number at one end, far from its neighbour, or alone."""
     number, neighbour = row[0], row[min(1, len(row) - 1)]
     if not _PAGE_NUMBER.fullmatch(number.text):
         neighbour, number = row[-2:] if len(row) > 1 else (number, number)
@@ -91,21 +91,22 @@ def without_running_lines(pages: Sequence[list[Piece]]) -> list[list[Piece]]:
 
 
 def _n_running_rows(edges: Sequence[list[list[Piece]]]) -> list[int]:
-    """Return how many rows of each page are running lines, from the edge inward.
+    """Return how many rows at one edge of each page are running lines.
 
-    These are page numbers, lines that repeat, and lines by themselves at a height where
-    other pages have such lines.
+    ``edges`` has the outer rows of each page, from the edge inward.  Running lines are
+    page numbers, lines that repeat on another page, and lines by themselves at a height
+    where other pages have such lines.
     """
     counts = Counter(text for rows in edges for text in set(map(_row_key, rows)))
 
-    def is_known(row: list[Piece]) -> bool:
+    def repeats(row: list[Piece]) -> bool:
         """Whether a row repeats on another page or is a page number."""
         return counts[_row_key(row)] > 1 or _is_page_number(row)
 
     heights = Counter(
         height
         for rows in edges
-        for height in {_row_height(row) for row in rows if is_known(row)}
+        for height in {_row_height(row) for row in rows if repeats(row)}
     )
     numbers = []
     for rows in edges:
@@ -115,7 +116,7 @@ def _n_running_rows(edges: Sequence[list[list[Piece]]]) -> list[int]:
             is_alone = inner is None or abs(inner[0].base - row[0].base) > (
                 _ALONE * max(row[0].size, inner[0].size)
             )
-            if not (is_known(row) or (is_usual and is_alone)):
+            if not (repeats(row) or (is_usual and is_alone)):
                 break
             number += 1
         numbers.append(number)
@@ -123,21 +124,22 @@ def _n_running_rows(edges: Sequence[list[list[Piece]]]) -> list[int]:
 
 
 def _row_key(row: list[Piece]) -> tuple[str, int]:
-    """Return the text with digits as 0, and the size: the same for running lines."""
+    """Return a key that is equal for running lines: digits as 0, and the size."""
     # A title in larger letters is not the running head that repeats it.
     text = " ".join(piece.text for piece in row)
     return _DIGITS.sub("0", text), round(row[0].size)
 
 
 def _row_height(row: list[Piece]) -> tuple[int, int]:
-    """Return the rounded place of the base line, and the size."""
+    """Return the base line and the size of letters of a row, both rounded."""
     return round(row[0].base), round(row[0].size)
 
 
-def _gutter(pieces: list[Piece], character: float) -> float | None:
-    """Return where the second of two columns of text begins, None if there is one.
+def _find_gutter(pieces: list[Piece], character: float) -> float | None:
+    """Return the left edge of the second of two columns of text.
 
-    Of several places, it is where the columns hold the largest part of the text.
+    None if the text is in one column.  Of several edges, it is the one where the two
+    columns hold most characters, more than half of all.
     """
     slack = 2 * character
     lefts = Counter(round(piece.left / slack) * slack for piece in pieces)
@@ -165,17 +167,17 @@ def _n_characters(pieces: Iterable[Piece]) -> int:
 
 
 def _typical_length(pieces: list[Piece]) -> float:
-    """Return the mean length of the piece that a character is in.
-
-    Parts of formulas beside the text count little.
-    """
+    """Return the mean length of pieces, each weighted by its length."""
     lengths = [len(piece.text) for piece in pieces]
     return sum(length**2 for length in lengths) / sum(lengths)
 
 
 def columns_of(pieces: list[Piece], character: float) -> Iterator[list[Piece]]:
-    """Yield the lines of each column in reading order; lines across all divide them."""
-    cut = _gutter(pieces, character)
+    """Yield the lines of each column of a page, columns in reading order.
+
+    Pieces across both columns divide the page into bands, which follow each other.
+    """
+    cut = _find_gutter(pieces, character)
     if cut is None:
         if pieces:
             yield _column_lines(_group_into_rows(pieces), character)
@@ -198,7 +200,7 @@ def columns_of(pieces: list[Piece], character: float) -> Iterator[list[Piece]]:
 
 
 def _join_row(row: list[Piece], character: float) -> Piece:
-    """Return a row as one piece, and whether it is of a table."""
+    """Return the pieces of a row joined by spaces; ``is_row`` if they are cells."""
     text = " ".join(piece.text for piece in row)
     size = max(row, key=lambda one: len(one.text)).size
     is_row = len(row) > 2
@@ -209,7 +211,7 @@ def _join_row(row: list[Piece], character: float) -> Piece:
 
 
 def _column_lines(rows: Iterable[list[Piece]], character: float) -> list[Piece]:
-    """Return rows as lines of a column; those under cells of a table are its rows."""
+    """Return rows as lines; indented ones below a table row count as table rows."""
     lines: list[Piece] = []
     left = math.inf
     for row in rows:
@@ -224,5 +226,5 @@ def _column_lines(rows: Iterable[list[Piece]], character: float) -> list[Piece]:
 
 
 def has_words(text: str) -> bool:
-    """Whether most characters are letters."""
+    """Whether at least half of the characters, without spaces, are letters."""
     return sum(map(str.isalpha, text)) >= 0.5 * len(text.replace(" ", ""))

@@ -41,12 +41,12 @@ _FEWEST = 40  # samples
 def summary_decoder(
     n_samples: int, counts: Sequence[sparse.csr_array], fill: bool
 ) -> Decoder:
-    """Return minimum Bayes risk decoding, which adds sentences one by one.
+    """Return a minimum Bayes risk decoder, which adds sentences one by one.
 
-    Each raises the mean agreement with samples most for its cost.  Summaries are
-    compared by ``counts`` (N, W) of each word, and of each pair of words, in each
-    sentence.  With ``fill``, a budget is filled; else the search stops where agreement
-    would fall.
+    Each raises the mean agreement with samples most for its cost.  ``counts`` has, of
+    each kind of unit (words, pairs of words), how often each unit is in each sentence
+    (N, W).  With ``fill``, a budget is filled; else the search stops where agreement
+    would not rise.
     """
     search = GreedySearch(fill, nonempty=True)
     return MBR(n_samples, None, WordAgreement(counts), search, draw_near_budget)
@@ -58,9 +58,11 @@ def draw_near_budget(
     n_samples: int,
     generator: np.random.Generator,
 ) -> BoolArray:
-    """Draw sets of sentences (n, N), fewer where they are large.
+    """Draw sets of sentences as a boolean array (n, N).
 
-    With a budget, the half of them nearest to it is kept; if all fits, all are one set.
+    ``n`` is ``n_samples``, less where sets hold more than 40 sentences, but at least
+    40.  With a budget, twice as many are drawn and the half of nearest cost is kept.
+    If all sentences fit the budget, the one row is the set of all.
     """
     budget, costs = constraint.budget, constraint.costs
     if budget is not None and costs.sum() <= budget:
@@ -103,9 +105,9 @@ def _prepare_sampler(ensemble: LEnsemble, constraint: Constraint) -> tuple[float
 def scaled_to_cost(ensemble: LEnsemble, costs: FloatArray, total: float) -> LEnsemble:
     """Return the ensemble of ``c L`` whose sets cost ``total`` on average.
 
-    So a model that learned summaries of one length gives another.  The eigenvectors do
-    not depend on ``c``, so one decomposition gives the expected cost for all:
-    ``Σ_m c λ_m / (1 + c λ_m) Σ_i v_mi² costs_i``.
+    A model that learned summaries of one length thus gives another.  One decomposition
+    of ``L`` into eigenvalues λ_m and vectors v_m gives the expected cost for every
+    ``c``: ``Σ_m c λ_m / (1 + c λ_m) Σ_i v_mi² costs_i``.
     """
     log_values, vectors = ensemble.representation.eigenpairs
     shift = _log_scale(log_values, vectors.all() ** 2 @ costs, total)
@@ -115,8 +117,8 @@ def scaled_to_cost(ensemble: LEnsemble, costs: FloatArray, total: float) -> LEns
 def _log_scale(log_values: FloatArray, weight: FloatArray, total: float) -> float:
     """Return ``log c`` at which the expected cost is ``total``, by halving an interval.
 
-    The eigenvalues have logarithms ``log_values`` (N,), and each gives a share of its
-    ``weight`` (N,).
+    ``log_values`` (M,) are logarithms of the eigenvalues of ``L``, ``weight`` (M,) the
+    cost ``Σ_i v_mi² costs_i`` of each eigenvector.  The result is within ±50.
     """
     low, high = -_WIDEST_SCALE, _WIDEST_SCALE
     for _ in range(_BISECTIONS):
@@ -129,7 +131,10 @@ def _log_scale(log_values: FloatArray, weight: FloatArray, total: float) -> floa
 
 
 class WordAgreement(Agreement):
-    """The sum of F-scores of kinds of units, with ``counts`` (N, W) of each kind."""
+    """The agreement of summaries: F-scores, summed over kinds of units.
+
+    ``counts`` has, of each kind, how often each unit is in each sentence (N, W).
+    """
 
     name = "ROUGE F"
 
@@ -137,13 +142,13 @@ class WordAgreement(Agreement):
         self.counts = counts
 
     def growing(self, voters: BoolArray, votes: IntArray) -> GrowingSummary:
-        """Return an empty summary that grows, to agree with ``voters`` (T, N)."""
+        """Return an empty summary, to agree with voters (T, N) of weights ``votes``."""
         targets = [word_bags(voters, counts) for counts in self.counts]
         return GrowingSummary(self.counts, targets, votes / votes.sum())
 
 
 def word_bags(subsets: BoolArray, counts: sparse.csr_array) -> FloatArray:
-    """Return how often each of W units is in each of T subsets (T, N): (T, W)."""
+    """Return counts (T, W) of units in subsets (T, N), from ``counts`` in sentences."""
     units = sparse.csr_array(counts.T, dtype=np.float32)
     members = sparse.csr_array(np.ascontiguousarray(subsets.T), dtype=np.float32)
     # With units in rows, as the search reads them without a copy.
@@ -151,9 +156,10 @@ def word_bags(subsets: BoolArray, counts: sparse.csr_array) -> FloatArray:
 
 
 class GrowingSummary:
-    """A growing summary, and its mean agreement with T targets of ``weights`` (T,).
+    """A growing summary, and its agreement with T targets of ``weights`` (T,).
 
-    Of each kind of unit, ``counts`` (N, W) are in sentences, ``targets`` (T, W).
+    Of each kind of unit, ``counts`` says how often the W units are in each of N
+    sentences (N, W), ``targets`` how often they are in each target (T, W).
     """
 
     def __init__(
@@ -163,26 +169,26 @@ class GrowingSummary:
         weights: FloatArray,
     ) -> None:
         pairs = zip(counts, targets, strict=True)
-        self._parts = [_Overlap(*pair, weights) for pair in pairs]
+        self._overlaps = [_Overlap(*pair, weights) for pair in pairs]
 
     @property
     def value(self) -> float:
-        """The mean agreement of the summary."""
-        return sum(part.value for part in self._parts)
+        """The weighted mean over targets of the F-score, summed over kinds of units."""
+        return sum(one.mean_f_score for one in self._overlaps)
 
     def gain(self) -> FloatArray:
-        """Return the gain in agreement by each sentence: (N,)."""
-        gains = [part.with_each() - part.value for part in self._parts]
+        """Return by how much adding each sentence would raise :attr:`value`, (N,)."""
+        gains = [one.mean_with_each() - one.mean_f_score for one in self._overlaps]
         return np.asarray(np.sum(gains, axis=0))
 
     def add(self, item: int) -> None:
-        """Add sentence number ``item``."""
-        for part in self._parts:
-            part.add(item)
+        """Add sentence number ``item`` to the summary, in place."""
+        for one in self._overlaps:
+            one.add(item)
 
 
 class _Overlap:
-    """The units of one kind that a growing summary and its targets share."""
+    """A :class:`GrowingSummary` of one kind of unit; ``weights`` add up to 1."""
 
     def __init__(
         self, counts: sparse.csr_array, targets: FloatArray, weights: FloatArray
@@ -196,18 +202,19 @@ class _Overlap:
         self._targets = np.ascontiguousarray(targets.T, dtype=np.float32)
         self._sizes = np.asarray(counts.sum(axis=1), dtype=np.float64)
         self._target_sizes = np.asarray(targets.sum(axis=1), dtype=np.float64)
+        # Of the summary: counts of units (W,), units in common with targets (T,), size.
         self._current = np.zeros(counts.shape[1], dtype=np.float32)
         self._hits = np.zeros(targets.shape[0])
         self._size = 0.0
 
     @property
-    def value(self) -> float:
-        """The mean F-score of the summary."""
+    def mean_f_score(self) -> float:
+        """The mean F-score of the summary with the targets, by their weights."""
         total = np.maximum(self._size + self._target_sizes, 1e-12)
         return float(2.0 * self._hits / total @ self._weights)
 
-    def with_each(self) -> FloatArray:
-        """Return the mean F-score with each of the sentences added: (N,)."""
+    def mean_with_each(self) -> FloatArray:
+        """Return the mean F-score of the summary with each sentence added, (N,)."""
         from variegate.linalg.compiled import read_only
         from variegate.linalg.compiled.agreement import fill_mean_f_scores
 
@@ -219,7 +226,7 @@ class _Overlap:
         return values
 
     def add(self, item: int) -> None:
-        """Add the units of sentence number ``item``."""
+        """Add the units of sentence number ``item`` to the summary, in place."""
         row = slice(self._starts[item], self._starts[item + 1])
         units, amounts = self._units[row], self._amounts[row][:, None]
         before, wanted = self._current[units][:, None], self._targets[units]

@@ -75,7 +75,7 @@ class Sentence:
     start, end : offsets in the text of the document
     text : str
     kind : {"body", "headline", "dateline", "other"}
-    position : place among the body sentences of its document, from 0
+    position : number of body sentences before it in its document
     """
 
     document: int
@@ -87,12 +87,12 @@ class Sentence:
 
     @property
     def plain(self) -> str:
-        """The text on one line; breaks after hyphens are removed."""
+        """The text on one line; a line break after a hyphen leaves no space."""
         return " ".join(_HYPHEN_AND_BREAK.sub(r"\1", self.text).split())
 
 
-def as_documents(documents: Sequence[Document | str]) -> list[Document]:
-    """Return texts as documents; at least one must hold some text."""
+def as_documents(documents: Document | Sequence[Document | str]) -> list[Document]:
+    """Return one or more texts or documents as ``Document``; raise if all are blank."""
     if isinstance(documents, str | Document):
         documents = [documents]
     checked = [Document(text) if isinstance(text, str) else text for text in documents]

@@ -61,14 +61,16 @@ def _read_toml(name: str) -> dict[str, Any]:
     return tomllib.loads((files(__package__) / name).read_text(encoding="utf-8"))
 
 
-def _language(name: str, code: str, right_to_left: bool = False, **of: str) -> Language:
-    """Return a language from texts of words between spaces."""
+def _make_language(
+    name: str, code: str, right_to_left: bool = False, **of: str
+) -> Language:
+    """Return a language; ``of`` are its lists by name, as words divided by spaces."""
     lists = {field: frozenset(text.split()) for field, text in of.items()}
     return Language(name, code, **lists, right_to_left=right_to_left)
 
 
 _TABLES = _read_toml("languages.toml")
-LANGUAGES = {name: _language(name, **table) for name, table in _TABLES.items()}
+LANGUAGES = {name: _make_language(name, **table) for name, table in _TABLES.items()}
 _OTHERS = _read_toml("other_languages.toml")
 # Common words of other languages: German must not be taken for English.
 OTHER_WORDS: dict[str, frozenset[str]] = {
@@ -79,9 +81,14 @@ _COMMON_WORDS = {
     **OTHER_WORDS,
 }
 
+_LANGUAGES_OF: dict[str, list[str]] = {}  # of each common word
+for _name, _words in _COMMON_WORDS.items():
+    for _word in _words:
+        _LANGUAGES_OF.setdefault(_word, []).append(_name)
+
 
 def as_language(name: str | Language | None) -> Language | None:
-    """Return the language of that name or ISO 639-1 code; ``None`` stays ``None``."""
+    """Return the language of a name or ISO 639-1 code; ``Language`` and None stay."""
     if name is None or isinstance(name, Language):
         return name
     wanted = name.strip().lower()
@@ -95,18 +102,19 @@ def as_language(name: str | Language | None) -> Language | None:
 
 
 def other_language(name: str) -> str | None:
-    """Return the name of a language without word lists, by its name or code."""
+    """Return the name, in ``other_languages.toml``, of a name or code, or None."""
     wanted, known = name.strip().lower(), _OTHERS["names"].items()
     return next((str(other) for code, other in known if wanted in (code, other)), None)
 
 
 def _language_shares(text: str) -> dict[str, float]:
-    """Return the share of each language's common words, of those in the text's script.
+    """Return by language the share of a text's words that are common in the language.
 
-    Greek and Hebrew have a script of their own, and share 1.
+    Greek and Hebrew have a script of their own, and share 1.  The result is empty where
+    no script of ``_SCRIPTS`` has half of the letters.
     """
     text = text[:_ENOUGH].lower()
-    letters = sum(one.isalpha() for one in text)
+    letters = sum(map(str.isalpha, text))
     counts = {name: len(found.findall(text)) for name, found in _SCRIPTS.items()}
     script = max(counts, key=lambda name: counts[name])
     if not letters or counts[script] < 0.5 * letters:
@@ -114,16 +122,18 @@ def _language_shares(text: str) -> dict[str, float]:
     if script in ("greek", "hebrew"):
         return {script: 1.0}
     pieces = Counter((_PIECE if script == "hindi" else _WORD).findall(text))
-    return {
-        name: sum(pieces[word] for word in words) / pieces.total()
-        for name, words in _COMMON_WORDS.items()
-    }
+    counts = dict.fromkeys(_COMMON_WORDS, 0)
+    for word, times in pieces.items():
+        for name in _LANGUAGES_OF.get(word, ()):
+            counts[name] += times
+    total = pieces.total()
+    return {name: count / total for name, count in counts.items()}
 
 
 def detect_language(text: str) -> str | None:
-    """Return the name of the language of a text, or None if it has no lists.
+    """Return the name of the language of a text, from its first 100,000 characters.
 
-    Its script decides, then its most common words; of a long text the beginning.
+    None if it has no word lists, or fewer than 15 % of the words are common ones.
     """
     shares = _language_shares(text)
     best = max(shares, key=lambda name: shares[name], default="")

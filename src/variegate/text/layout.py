@@ -67,21 +67,21 @@ _LONGEST_LINE = 100  # characters of a line that was wrapped
 
 
 class _Line(NamedTuple):
-    """A line that is not blank; tabs go to every eighth column."""
+    """A line that is not blank, ``text[start:end]`` without white space at its ends."""
 
     start: int
     end: int
-    after_blank: bool
-    indent: int
-    width: int
+    after_blank: bool  # or the first
+    indent: int  # columns before the text; a tab goes to every eighth column
+    width: int  # columns to the end of the text, with the indent
 
-    def row(self, text: str) -> str:
-        """Return the line with its tabs as spaces, without the indent."""
+    def unindent(self, text: str) -> str:
+        """Return the line's string in ``text``, tabs expanded and indent removed."""
         return (" " * self.indent + text[self.start : self.end]).expandtabs().lstrip()
 
 
 def trim(text: str, start: int, end: int) -> Span:
-    """Return a span without white space and invisible characters at both ends."""
+    """Return (start, end) without white space and invisible characters at the ends."""
     match = _LEADING.match(text, start, end)
     start = match.end() if match else start
     while end > start and _EDGE.match(text, end - 1):
@@ -103,14 +103,14 @@ def _lines_of(text: str) -> Iterator[_Line]:
 
 
 def _fills(text: str, line: _Line, following: _Line, width: int) -> bool:
-    """Whether a line has no room, in ``width``, for the first word of the following."""
+    """Whether the first word of ``following`` would exceed ``width`` on the line."""
     word = text[following.start : following.end].split(maxsplit=1)[0]
     needed = 1 if _UNSPACED_LETTER.match(word) else len(word)
     return line.width + 1 + needed > width
 
 
 def _wrap_width(text: str, lines: list[_Line]) -> tuple[int | None, bool]:
-    """Return the width at which lines were wrapped, or None, and if that is certain.
+    """Return the width in columns of wrapped lines, or None, and if that is certain.
 
     Lines were wrapped when nearly all are within 50-100 characters and most had no room
     for the next word; it is certain when many next lines begin in lower case.  Of fewer
@@ -137,7 +137,7 @@ def _wrap_width(text: str, lines: list[_Line]) -> tuple[int | None, bool]:
 def _continues(
     text: str, paragraph: list[_Line], line: _Line, width: int, is_mail: bool
 ) -> bool:
-    """Whether a line of wrapped text continues the paragraph before it."""
+    """Whether a line continues ``paragraph``, in text wrapped at ``width`` columns."""
     first, last = paragraph[0], paragraph[-1]
     item = LIST_ITEM.match(text, first.start)
     hanging = first.indent + item.end() - item.start() if item else 0
@@ -145,7 +145,7 @@ def _continues(
         line.after_blank
         or line.indent > max(1, last.indent, hanging)
         or LIST_ITEM.match(text, line.start)
-        or any(_NO_PROSE.search(one.row(text)) for one in (last, line))
+        or any(_NO_PROSE.search(one.unindent(text)) for one in (last, line))
         or all(_FIELD.match(text, one.start) for one in (last, line))
     ):
         return False
@@ -168,7 +168,8 @@ def wrapped_paragraphs(
 ) -> tuple[list[list[_Line]], bool]:
     """Return the lines of each paragraph, and whether lines were certainly wrapped.
 
-    Lines of mails are, if any is followed by another one and none is longer than 100.
+    Lines of mails count as wrapped if none has more than 100 columns and any follows
+    another without a blank line.
     """
     lines = list(_lines_of(text))
     width, certain = _wrap_width(text, lines)
@@ -206,11 +207,11 @@ def _is_dateline(line: str, language: Language | None) -> bool:
 
 
 def _paragraph_kinds(lines: list[str], language: Language | None) -> list[Kind]:
-    """Return the kind of each paragraph of a document.
+    """Return the kind of each paragraph of a document, whose texts are ``lines``.
 
-    The first line is a headline when sentences follow and it is short and has no
-    full stop, or begins with a date, or is before a date line.  Later, one or two very
-    short lines without a full stop before a paragraph are headings, more are a list.
+    The first is a headline when sentences follow and it is short and has no full stop,
+    or begins with a date, or is before a date line.  Later, one or two of at most eight
+    words without a full stop before a paragraph are headlines, more are a list.
     """
     result: list[Kind] = ["body"] * len(lines)
     length = [len(line[:1000].split()) for line in lines]
@@ -246,9 +247,9 @@ def _paragraph_kinds(lines: list[str], language: Language | None) -> list[Kind]:
 def blocks_of(
     document: Document, language: Language | None, is_mail: bool = False
 ) -> tuple[list[Block], bool]:
-    """Return the blocks of a document, and whether its layout is known.
+    """Return the blocks of a document, and whether its layout is known for certain.
 
-    It is known from markup, and where lines were wrapped, as in mails.
+    It is known from markup, and where lines were certainly wrapped, as in mails.
     """
     if document.blocks is not None:
         return list(document.blocks), True
@@ -272,19 +273,22 @@ def blocks_of(
 def _prose_places(
     text: str, paragraphs: list[list[_Line]], pieces: list[str]
 ) -> Iterator[int]:
-    """Yield the places of paragraphs that are not table rows, quotations or code."""
+    """Yield positions of the paragraphs that are not table rows, quotations or code.
+
+    ``pieces`` has the text of each paragraph.
+    """
     margin: int | None = None
     for n, (first, *_) in enumerate(paragraphs):
         if margin is not None and first.indent > margin:
             continue  # code, indented after a paragraph that ends in "::"
         margin = first.indent if pieces[n].endswith("::") else None
-        is_row = _NO_PROSE.search(first.row(text))
+        is_row = _NO_PROSE.search(first.unindent(text))
         if not is_row and _WORD_CHARACTER.search(pieces[n]):
             yield n
 
 
 def _underlines(rule: str, line: str) -> bool:
-    """Whether a line is made of one mark, about as long as the line above it."""
+    """Whether ``rule`` is one mark repeated, as an underline of ``line`` above it."""
     return (
         len(set(rule)) == 1
         and rule[0] in "=-~^*+#\"'`"
@@ -305,7 +309,11 @@ def lacks_prose(text: str) -> bool:
 
 
 def begins_amid(document: Document, block: Block, previous: Block | None) -> bool:
-    """Whether a block begins in the middle of a sentence, in lower case."""
+    """Whether a block of a document begins in the middle of a sentence.
+
+    Then it begins in lower case and, unless it is a list item, ``previous``, the block
+    before, ends no sentence.
+    """
     text, start = document.text, block.start
     if document.blocks is None and (item := LIST_ITEM.match(text, start)):
         return text[item.end() : item.end() + 1].islower()
@@ -321,7 +329,7 @@ def begins_amid(document: Document, block: Block, previous: Block | None) -> boo
 
 
 def sentence_kind(sentence: str) -> Kind:
-    """Return the kind of a sentence of a body paragraph, where layout is known."""
+    """Return "body", "headline" or "other" for a sentence of a body paragraph."""
     if not ends_sentence(sentence) or _COPYRIGHT.match(sentence):
         return "other"
     if _LOOSE_DOTS.search(sentence[-10:]) or count_spaced_words(sentence) == 1:
@@ -333,7 +341,7 @@ def sentence_kind(sentence: str) -> Kind:
 
 
 def _is_title(text: str) -> bool:
-    """Whether a few words end in a full stop, the long ones with capitals."""
+    """Whether a text looks like a title: few words, the long ones with capitals."""
     words = text.split()
     if len(words) > _LONGEST_TITLE or not text.endswith(".") or text.isupper():
         return False

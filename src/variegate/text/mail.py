@@ -59,7 +59,7 @@ def mail_document(data: bytes) -> Document:
             "not an e-mail: it has no From, To, Subject or Date; save a plain text as "
             ".txt"
         )
-    text = "" if part is None else _content(part)
+    text = "" if part is None else _text_of_part(part)
     passages = [] if part is None else _own_passages(part, text)
     if text.strip() and (subject := _subject(message)):
         passages.insert(0, Passage("headline", subject))
@@ -74,8 +74,8 @@ def _subject(message: EmailMessage) -> str:
         return ""
 
 
-def _content(part: MIMEPart) -> str:
-    """Return the text of a part, also where its encoding is broken."""
+def _text_of_part(part: MIMEPart) -> str:
+    """Return the text of a part; wrong bytes become U+FFFD, line ends newlines."""
     try:
         content = part.get_content()
     except (LookupError, ValueError):  # an unknown character set, a broken encoding
@@ -86,7 +86,7 @@ def _content(part: MIMEPart) -> str:
 
 
 def _own_passages(part: MIMEPart, text: str) -> list[Passage]:
-    """Return the paragraphs that the sender wrote, without the salutation."""
+    """Return the sender's own paragraphs in a part's ``text``, without salutation."""
     if part.get_content_subtype() == "html":
         document = html_document(text, _is_quoted)
     else:
@@ -105,7 +105,7 @@ def _own_passages(part: MIMEPart, text: str) -> list[Passage]:
 
 
 def _is_quoted(element: Any) -> bool:
-    """Whether an element of HTML is hidden, a quotation or a signature."""
+    """Whether an lxml element of HTML is hidden, a quotation or a signature."""
     names = f"{element.get('class')} {element.get('id')}"
     is_quote = element.tag == "blockquote" or _QUOTED_HTML.search(names)
     return bool(is_quote) or is_hidden(element)

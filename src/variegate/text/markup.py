@@ -18,17 +18,17 @@ from variegate.text.documents import Block, Document, Kind
 HTML_READER = "the built-in HTML reader"
 
 
-def names(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
     """Return the words of a text as a set."""
     return frozenset(text.split())
 
 
-_NO_TEXT = names(
+_NO_TEXT = word_set(
     """script style noscript template title nav footer aside svg math button select
     textarea iframe object audio video canvas dialog pre menu del s strike"""
 )
 # Elements inside a line of text; all others begin and end paragraphs.
-_INLINE = names(
+_INLINE = word_set(
     """a abbr acronym b bdi bdo big cite code data del dfn em font i img input ins kbd
     label mark q rp rt ruby s samp small span strike strong sub sup time tt u var wbr
     audio button canvas iframe math noscript object script select style svg template
@@ -38,8 +38,8 @@ _KINDS: Mapping[str, Kind] = {  # of elements other than paragraphs
     **dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), "headline"),
     "term": "other",
 }
-_CODE = names("code samp kbd tt var")
-_ROLES = names(
+_CODE = word_set("code samp kbd tt var")
+_ROLES = word_set(
     """navigation dialog alertdialog search menu menubar contentinfo complementary
     banner toolbar tooltip"""
 )
@@ -73,7 +73,7 @@ class PassageReader:
         self._begin_passage(follows=False)
 
     def _begin_passage(self, *, follows: bool) -> None:
-        """Begin an empty passage."""
+        """Begin an empty passage: see :class:`Passage` for ``follows``."""
         self._pieces = [""]
         self._length = self._link_length = 0
         self._code: list[tuple[int, int]] = []
@@ -81,7 +81,7 @@ class PassageReader:
         self._follows = follows
 
     def start(self, tag: str) -> None:
-        """Begin an element by its tag; most tags end the passage."""
+        """Begin an element, and a passage unless it is inline or a cell."""
         if tag in ("br", "hr"):
             self._end_passage(follows=tag == "br")
         elif tag in ("td", "th"):
@@ -98,7 +98,7 @@ class PassageReader:
             self._kind = _KINDS.get(tag, "body")
 
     def end(self, tag: str) -> None:
-        """End an element by its tag; most tags end the passage."""
+        """End an element, and its passage unless it is inline, a break or a cell."""
         if tag in _INLINE:
             self._links = max(0, self._links - (tag == "a"))
             if tag in _CODE and self._code_depth:
@@ -123,13 +123,16 @@ class PassageReader:
         self._length = len(self._pieces[0])
 
     def _append_text(self, data: str) -> None:
-        """Append text to the passage as it is."""
+        """Append text to the passage as it is, white space included."""
         if data:
             self._pieces.append(data)
             self._length += len(data)
 
     def _end_passage(self, *, follows: bool = False) -> None:
-        """Keep the passage, if it has text, with its kind; begin another."""
+        """Add the passage to ``passages`` if it has text, and begin another.
+
+        Of the body, one that is nearly all links or code, or has cells, is "other".
+        """
         text, kind = "".join(self._pieces).rstrip(), self._kind
         if kind == "headline":
             text = text.strip(_ANCHORS)
@@ -144,7 +147,7 @@ class PassageReader:
 
 
 def as_document(passages: Sequence[Passage], reader: str) -> Document:
-    """Join passages, with a blank line between blocks."""
+    """Return passages as a document with blank lines between its blocks."""
     text, blocks = "", list[Block]()
     unbroken: list[tuple[int, int]] = []
     for passage in passages:
@@ -161,7 +164,7 @@ def as_document(passages: Sequence[Passage], reader: str) -> Document:
 
 
 def _parse_html(source: str) -> Any:
-    """Return the root element of a page, as lxml parses it."""
+    """Return the root element of a page as lxml parses it, empty for an empty page."""
     with explain_missing("reading HTML needs lxml", "text"):
         from lxml import etree, html
     parser = html.HTMLParser(
@@ -174,7 +177,7 @@ def _parse_html(source: str) -> Any:
 
 
 def is_hidden(element: Any) -> bool:
-    """Whether an element of HTML is not text, hidden, or beside the main content."""
+    """Whether an lxml element is not text, hidden, or beside the main content."""
     return (
         element.tag in _NO_TEXT
         or element.get("hidden") is not None
@@ -185,7 +188,7 @@ def is_hidden(element: Any) -> bool:
 
 
 def _without_hidden(tree: Any, is_left_out: Callable[[Any], bool] = is_hidden) -> Any:
-    """Empty the elements of a tree that ``is_left_out``, in place, and return it."""
+    """Empty the lxml elements that ``is_left_out``, in place, and return the tree."""
     for element in list(tree.iter()):
         if is_left_out(element):
             element.clear(keep_tail=True)
@@ -194,7 +197,7 @@ def _without_hidden(tree: Any, is_left_out: Callable[[Any], bool] = is_hidden) -
 
 
 def _read_passages(tree: Any) -> list[Passage]:
-    """Return the passages of an element."""
+    """Return the passages of an lxml element and all below it."""
     from lxml import etree
 
     reader = PassageReader()
@@ -215,7 +218,8 @@ def html_document(
     """Return the visible text of an HTML page, a blank line between its blocks.
 
     Left out are scripts, comments, navigation, dialogs, asides, footers, preformatted
-    and hidden text, and all outside of ``<main>`` where a page has one.
+    and hidden text, and all outside of ``<main>`` where a page has one.  Another
+    ``is_left_out`` takes an lxml element, and is true where it is not to be read.
     """
     tree = _without_hidden(_parse_html(source), is_left_out)
     main = tree.xpath("//main | //*[@role='main'][not(ancestor::main)]")

@@ -1,7 +1,9 @@
 """Documents of pages: paragraphs of placed text, and their kinds.
 
 Pages of PDF files and of the output of ``pdftotext``, which ends pages by form feeds,
-are read alike.
+are read alike.  A line is a :class:`~variegate.text.columns.Piece`, a column a list of
+lines from top to bottom; ``character`` is the width of a letter, in the unit of
+``left`` and ``right``.
 """
 
 from __future__ import annotations
@@ -64,7 +66,7 @@ class _Paragraph(NamedTuple):
 
     lines: list[Piece]
     kind: Kind
-    number: int  # of the column it begins in
+    number: int  # position in the document of the column that it begins in
     is_full: bool  # the last line has no room for another word
 
 
@@ -76,9 +78,10 @@ def _starts_lower(text: str) -> bool:
 def _ends_before(
     paragraph: list[Piece], line: Piece, right: float, pitch: float, character: float
 ) -> bool:
-    """Whether a line of the same column begins another paragraph.
+    """Whether ``line``, below the lines of ``paragraph``, begins another one.
 
-    Full lines end at ``right``, and are ``pitch`` sizes of their letters apart.
+    Full lines of the column end at ``right``; ``pitch`` is as ``_line_pitch``, and
+    ``character`` the width of a letter.
     """
     last = paragraph[-1]
     is_item = LIST_ITEM.match(paragraph[0].text) is not None
@@ -105,7 +108,11 @@ def _ends_before(
 
 
 def _line_pitch(columns: Sequence[list[Piece]]) -> float:
-    """Return the distance of the lines of a paragraph, in sizes of their letters."""
+    """Return the usual distance of base lines in paragraphs, in sizes of letters.
+
+    It is the median over lines in lower case, which continue a paragraph; with fewer
+    than three, the least of all distances, or 1.
+    """
     steps = [
         ((line.base - last.base) / line.size, line.text[0].islower())
         for column in columns
@@ -118,7 +125,7 @@ def _line_pitch(columns: Sequence[list[Piece]]) -> float:
 
 
 def _right_edge(column: list[Piece]) -> float:
-    """Return where full lines end: of the letters of most lines, but few outliers."""
+    """Return the 90 % quantile of right ends of lines in letters of the median size."""
     size = median(line.size for line in column)
     rights = sorted(
         line.right for line in column if abs(line.size - size) < 0.12 * size
@@ -127,7 +134,7 @@ def _right_edge(column: list[Piece]) -> float:
 
 
 def _paragraphs(columns: Sequence[list[Piece]], character: float) -> list[_Paragraph]:
-    """Return the paragraphs of columns, each once even if it goes on in the next."""
+    """Return the paragraphs of a document; one may continue in a later column."""
     pitch = _line_pitch(columns)
     groups: list[tuple[list[Piece], int, float]] = []
     for number, column in enumerate(columns):
@@ -151,7 +158,11 @@ def _paragraphs(columns: Sequence[list[Piece]], character: float) -> list[_Parag
 
 
 def _kind_of(lines: list[Piece], body_size: float) -> Kind:
-    """Return the kind of a paragraph by its words, and its size beside the body's."""
+    """Return "headline", "body" or "other", by words, layout and size of letters.
+
+    "other" are captions, keywords, tables, formulas and footnotes.  ``body_size`` is
+    the size of most letters of the document.
+    """
     text = " ".join(line.text for line in lines)
     size, n_words = lines[0].size, len(text.split())
     if (
@@ -175,9 +186,12 @@ def _kind_of(lines: list[Piece], body_size: float) -> Kind:
 
 
 def _join_over_columns(paragraphs: list[_Paragraph]) -> list[_Paragraph]:
-    """Join paragraphs that go on in another column; mark contents and references."""
+    """Join paragraphs that continue in another column.
+
+    Contents, keywords and references, the body below such a heading, become "other".
+    """
     result: list[_Paragraph] = []
-    body: int | None = None  # place of the last paragraph of the body
+    body: int | None = None  # position in result of the last paragraph of the body
     listing: Piece | None = None  # heading of contents, keywords or a bibliography
     for one in paragraphs:
         first = one.lines[0]
@@ -194,7 +208,7 @@ def _join_over_columns(paragraphs: list[_Paragraph]) -> list[_Paragraph]:
                 listing = None
             else:
                 one = one._replace(kind="other")
-        if one.kind == "body" and body is not None and _goes_on(result[body:], one):
+        if one.kind == "body" and body is not None and _continues(result[body:], one):
             lines = [*result[body].lines, *one.lines]
             result[body] = one._replace(lines=lines)
             continue
@@ -204,8 +218,11 @@ def _join_over_columns(paragraphs: list[_Paragraph]) -> list[_Paragraph]:
     return result
 
 
-def _goes_on(before: list[_Paragraph], one: _Paragraph) -> bool:
-    """Whether paragraph ``one`` continues the first of those ``before`` it."""
+def _continues(before: list[_Paragraph], one: _Paragraph) -> bool:
+    """Whether paragraph ``one`` continues ``before[0]``, the last one of the body.
+
+    The rest of ``before`` are the headlines, captions and footnotes between them.
+    """
     start, first = before[0], one.lines[0].text
     is_cut = start.is_full and len(start.lines) > 1 and not LIST_ITEM.match(first)
     return (
@@ -219,7 +236,8 @@ def _goes_on(before: list[_Paragraph], one: _Paragraph) -> bool:
 def _paragraph_text(lines: list[Piece], words: Counter[str]) -> str:
     """Return the text of a paragraph on one line, without hyphens of line ends.
 
-    How often ``words`` are in the document tells whether a hyphen is of the word.
+    ``words`` counts the words of the document in lower case; a hyphen stays where the
+    word is more often written with it.
     """
     text = ""
     for line in lines:
@@ -245,6 +263,7 @@ def _paragraph_text(lines: list[Piece], words: Counter[str]) -> str:
 def pages_document(pages: Sequence[list[Piece]], reader: str) -> Document:
     """Return the text of pages in reading order, with the kinds of its paragraphs.
 
+    ``pages`` has the pieces of each page; ``reader`` names the program that read them.
     Page numbers and running heads and feet are left out.  Headings, tables, captions,
     footnotes, contents and bibliographies are blocks of other kinds than body.
     """

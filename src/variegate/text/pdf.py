@@ -28,7 +28,7 @@ _DOTLESS = {"ı": "i", "ȷ": "j"}
 
 
 def pdf_document(data: bytes) -> Document:
-    """Return the text of a PDF file in reading order."""
+    """Return the text of a PDF file in reading order; raise ValueError without any."""
     with explain_missing("reading PDF files needs pypdfium2", "pdf"):
         import pypdfium2
     try:
@@ -72,7 +72,10 @@ def pdf_document(data: bytes) -> Document:
 
 
 def _read_page(page: Any, most: int) -> tuple[list[Piece], int]:
-    """Return the pieces of a page and its number of characters, at most ``most``."""
+    """Return the pieces of a pypdfium2 page and its number of characters; close it.
+
+    Raises ValueError above ``most`` characters.  Text at an angle is left out.
+    """
     import pypdfium2.raw as pdfium
 
     textpage = page.get_textpage()
@@ -105,10 +108,10 @@ def _read_page(page: Any, most: int) -> tuple[list[Piece], int]:
 
 
 class _PieceWriter:
-    """Joins the letters of a page to ``pieces``; ``space`` is set after white space.
+    """Joins the letters of a page to ``pieces``; set ``space`` after white space.
 
-    A letter has its ``sides`` (left, right), the ``base`` of its line from the top, and
-    a ``size``.
+    A letter has its ``sides`` (left, right), the distance ``base`` of its line from the
+    top of the page, and a ``size``, all in points.
     """
 
     def __init__(self) -> None:
@@ -123,12 +126,12 @@ class _PieceWriter:
     def add(
         self, letter: str, sides: tuple[float, float], base: float, size: float
     ) -> None:
-        """Add a letter; an accent goes to the letter at its place."""
+        """Add a letter; an accent waits for, or is put on, the letter at its place."""
         left = sides[0]
         if self._accent is not None:
             accent, self._accent = self._accent, None
             if letter.isalpha() and abs(accent[1][0] - left) < _SAME_PLACE * size:
-                letter = _accented(letter, accent[0])
+                letter = _add_accent(letter, accent[0])
             else:
                 self._put_letter(*accent)
         below = [
@@ -137,7 +140,7 @@ class _PieceWriter:
             if self._letters[n].isalpha() and abs(x - left) < _SAME_PLACE * size
         ]
         if letter in _ACCENTS and below:
-            self._letters[below[0]] = _accented(self._letters[below[0]], letter)
+            self._letters[below[0]] = _add_accent(self._letters[below[0]], letter)
         elif letter in _ACCENTS:
             self._accent = letter, sides, base, size
         else:
@@ -146,7 +149,7 @@ class _PieceWriter:
     def _put_letter(
         self, letter: str, sides: tuple[float, float], base: float, size: float
     ) -> None:
-        """Put a letter at the end of the piece, or into a new one after a gap."""
+        """Append a letter, to a new piece after a gap; skip footnote numbers."""
         left, right = sides
         if letter in _HYPHENS:
             letter = "-"
@@ -181,7 +184,7 @@ class _PieceWriter:
         self.space = False
 
     def end(self) -> None:
-        """End the piece, and keep it if it has text."""
+        """Append the current piece to ``pieces`` if it has text, and begin another."""
         if self._accent is not None:
             accent, self._accent = self._accent, None
             self._put_letter(*accent)
@@ -195,7 +198,7 @@ class _PieceWriter:
         self._letters, self._lefts, self.space = [], [], False
 
 
-def _accented(letter: str, accent: str) -> str:
-    """Return a letter with an accent, or the letter where Unicode has none."""
+def _add_accent(letter: str, accent: str) -> str:
+    """Return a letter with an accent, or as it is where Unicode has no such letter."""
     whole = normalize("NFC", _DOTLESS.get(letter, letter) + _ACCENTS[accent])
     return whole if len(whole) == 1 else letter

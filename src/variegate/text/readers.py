@@ -1,16 +1,17 @@
-"""Documents from files of several formats; clusters from JSON lines."""
+"""Documents from files of several formats; clusters, questions from JSON lines."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from variegate.files.folders import decode, files_below, read_bytes, read_text
+from variegate.subsets import as_members
 from variegate.text.columns import text_pages
 from variegate.text.documents import Cluster, Document
 from variegate.text.languages import as_language
@@ -23,7 +24,7 @@ from variegate.text.word import word_document
 
 
 def _plain_document(text: str) -> Document:
-    """Return a text as it is, or in reading order where form feeds end pages."""
+    """Return a document of a text as it is; with form feeds, in reading order."""
     return pages_document(text_pages(text), "") if "\f" in text else Document(text)
 
 
@@ -45,7 +46,10 @@ DOCUMENT_SUFFIXES = (*_OF_TEXT, *_OF_BYTES)
 
 
 def _parse_document(data: bytes, name: str, suffix: str, encoding: str) -> Document:
-    """Return the document in the bytes of a file, by its suffix."""
+    """Return the document in the bytes of a file; ``name`` becomes its id.
+
+    ``suffix`` selects the reader, but bytes that begin as a PDF file are read as one.
+    """
     suffix = ".pdf" if data.startswith(b"%PDF-") else suffix.lower()
     if suffix in _OF_BYTES:
         read = partial(_OF_BYTES[suffix], data)
@@ -62,7 +66,7 @@ def _parse_document(data: bytes, name: str, suffix: str, encoding: str) -> Docum
 
 
 def _files_at(path: Path) -> list[Path]:
-    """Return a file, or the documents in a folder and below."""
+    """Return a list of the file, or of the document files in a folder and below."""
     if not path.is_dir():
         return [path]
     found = files_below(path, DOCUMENT_SUFFIXES)
@@ -109,9 +113,10 @@ def read_documents(
 def _documents_of(
     row: Mapping[str, Any], field: str, where: str, read: Callable[[str], Document]
 ) -> list[Document]:
-    """Return the documents of a field of a row: a list of texts or objects.
+    """Return the documents in ``row[field]``, a list of texts or objects.
 
-    Objects are ``{id, text}``, or ``{id, path}`` of a file for ``read``.
+    Objects are ``{id, text}``, or ``{id, path}`` of a file that ``read`` turns into a
+    document.  An absent field has none; ``where`` begins messages.
     """
     items = row.get(field) or []
     if not isinstance(items, list):
@@ -131,6 +136,30 @@ def _documents_of(
             )
         documents.append(replace(document, id=str(known.get("id", document.id))))
     return documents
+
+
+def _json_objects(
+    path: str | Path, encoding: str
+) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """Yield number, place for messages, and object of the lines that are not blank."""
+    for number, line in enumerate(read_text(path, encoding).split("\n"), 1):
+        if not line.strip():
+            continue
+        place = f"{path}, line {number}"
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise ValueError(
+                f"{place}: not JSON ({error.msg} at character {error.colno}); "
+                "each line must hold one object"
+            ) from error
+        except (ValueError, RecursionError) as error:
+            raise ValueError(
+                f"{place}: a number is too long, or lists are nested too deeply"
+            ) from error
+        if not isinstance(row, dict):
+            raise ValueError(f"{place}: not an object but {line.strip():.40}")
+        yield number, place, row
 
 
 def read_clusters(
@@ -154,23 +183,11 @@ def read_clusters(
     clusters, wanted, place = [], dict(where or {}), ""
 
     def read_beside(name: str) -> Document:
-        """Read a file whose path is relative to the clusters."""
+        """Return the document in a file whose path is relative to that of clusters."""
         file = Path(path).parent / name
         return _parse_document(read_bytes(file), str(file), file.suffix, encoding)
 
-    for number, line in enumerate(read_text(path, encoding).split("\n"), 1):
-        if not line.strip():
-            continue
-        place = f"{path}, line {number}"
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise ValueError(
-                f"{place}: not JSON ({error.msg} at character {error.colno}); "
-                "each line must hold one object"
-            ) from error
-        if not isinstance(row, dict):
-            raise ValueError(f"{place}: not an object but {line.strip():.40}")
+    for number, place, row in _json_objects(path, encoding):
         if all(row.get(field) == value for field, value in wanted.items()):
             cluster = _parse_cluster(row, place, read_beside)
             if need_references and not cluster.references:
@@ -190,7 +207,7 @@ def read_clusters(
 def _parse_cluster(
     row: Mapping[str, Any], where: str, read: Callable[[str], Document]
 ) -> Cluster:
-    """Return the cluster of a row without its id; ``where`` begins messages."""
+    """Return the cluster of a row, with the id "": see ``_documents_of``."""
     documents = _documents_of(row, "documents", where, read)
     if not documents:
         raise ValueError(f"{where}: there are no 'documents'")
@@ -209,3 +226,75 @@ def _parse_cluster(
         language=None if language is None else language.name,
         group=str(row.get("topic", "")),
     )
+
+
+def read_questions(
+    path: str | Path, *, encoding: str = "utf-8"
+) -> dict[str, list[Any]]:
+    """Read questions with marked sentences, one JSON object a line.
+
+    Returns lists by the names of the arguments of :meth:`EvidenceSelector.fit`:
+    ``questions``, ``sentences``, ``wanted``, ``titles`` and ``groups``.
+
+    Parameters
+    ----------
+    path : path
+        Each object has the ``question``, the ``sentences`` to choose from (strings),
+        and the numbers of the ``wanted`` ones, from 0, or true and false for each.  It
+        may have ``titles``, of the document of each sentence, and ``text``: questions
+        with the same ``text`` are one group.
+    encoding : str
+    """
+    names = ("questions", "sentences", "wanted", "titles", "groups")
+    rows = [
+        _parse_question(row, place) for _, place, row in _json_objects(path, encoding)
+    ]
+    if not rows:
+        raise ValueError(f"there are no questions in {path}: the file is empty")
+    return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+
+
+def _parse_question(
+    row: Mapping[str, Any], where: str
+) -> tuple[str, list[str], list[int], list[str], str]:
+    """Return question, sentences, wanted numbers, titles and group of a row."""
+    question = row.get("question")
+    if not isinstance(question, str) or not any(map(str.isalnum, question)):
+        raise ValueError(
+            f"{where}: 'question' must be a text with at least one word, not "
+            f"{question!r:.40}"
+        )
+    sentences = _texts_of(row, "sentences", where)
+    if not sentences:
+        raise ValueError(f"{where}: there are no 'sentences' to choose from")
+    wanted = row.get("wanted")
+    if not isinstance(wanted, list):
+        raise ValueError(
+            f"{where}: 'wanted' must be a list of numbers of sentences, from 0, not "
+            f"{wanted!r:.40}"
+        )
+    try:
+        members = as_members(wanted, len(sentences)).tolist()
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"{where}: 'wanted': {error}") from error
+    titles = _texts_of(row, "titles", where) or [""] * len(sentences)
+    if len(titles) != len(sentences):
+        raise ValueError(
+            f"{where}: {len(sentences)} 'sentences', but {len(titles)} 'titles'"
+        )
+    text = row.get("text")
+    group = where if text is None else f"text {text}"
+    return question, sentences, members, titles, group
+
+
+def _texts_of(row: Mapping[str, Any], field: str, where: str) -> list[str]:
+    """Return the list of texts ``row[field]``; an absent one is empty."""
+    texts = row.get(field) or []
+    if not isinstance(texts, list):
+        raise ValueError(f"{where}: {field!r} must be a list, not {texts!r:.40}")
+    for number, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise ValueError(
+                f"{where}: item {number} of {field!r} must be a text, not {text!r:.40}"
+            )
+    return texts

@@ -7,15 +7,15 @@ from typing import Any
 
 from variegate._install import explain_missing
 from variegate.text.documents import Document
-from variegate.text.markup import PassageReader, as_document, names
+from variegate.text.markup import PassageReader, as_document, word_set
 
-_NO_TEXT = names(
+_NO_TEXT = word_set(
     """comment table footnote citation literal_block doctest_block math_block raw
     substitution_definition system_message field_list option_list docinfo meta
     figure header footer sidebar topic line_block pending decoration attribution
     classifier"""
 )
-_MARKS = names("footnote_reference citation_reference image")
+_MARKS = word_set("footnote_reference citation_reference image")
 _HTML_NAMES = {  # of docutils' nodes
     **dict.fromkeys(("title", "subtitle", "rubric"), "h1"),
     **{"literal": "code", "math": "code", "reference": "a", "term": "term"},
@@ -23,7 +23,7 @@ _HTML_NAMES = {  # of docutils' nodes
 
 # Roles of Sphinx and others; docutils knows few of them.
 _ROLE = re.compile(r"(?<![\w`:\\]):(?:[\w+.-]+:)*([\w+.-]+):`([^`]+)`(?!`)")
-_ROLES_OF_WORDS = names(
+_ROLES_OF_WORDS = word_set(
     """ref doc term numref any abbr dfn emphasis strong title-reference title t sub
     sup subscript superscript menuselection guilabel keyword"""
 )
@@ -66,14 +66,14 @@ def restructured_document(source: str) -> Document:
 
 
 def _text_of_role(match: re.Match[str]) -> str:
-    """Return the text that a role shows, as a literal where it names code."""
+    """Return the text that a match of ``_ROLE`` shows, quoted if it names code."""
     role, text = match.groups()
     text = _shown_text(text)
     return text if role in _ROLES_OF_WORDS else f"``{text.strip()}``"
 
 
 def _shown_text(text: str) -> str:
-    """Return the part of a role's text that is shown: "title" of "title <target>"."""
+    """Return the shown part of a role's text: "title" of "title <x>", "c" of "~a.c"."""
     if titled := _TARGET.match(text):
         return titled[1].removeprefix("!")
     if text.startswith("~"):
@@ -82,7 +82,7 @@ def _shown_text(text: str) -> str:
 
 
 def _read_node(node: Any, reader: PassageReader) -> None:
-    """Tell the reader of a node of docutils and all below, as if they were HTML."""
+    """Pass the text below a docutils node to ``reader``, under names of HTML tags."""
     from docutils.nodes import Inline
 
     name = node.tagname

@@ -34,7 +34,7 @@ Unit = Hashable
 
 
 class Ratios(NamedTuple):
-    """Precision and recall; the best reference is that of the largest ``merit``."""
+    """Precision and recall, 0 to 1; the best reference has the largest ``merit``."""
 
     precision: float
     recall: float
@@ -50,7 +50,7 @@ class Score(NamedTuple):
 
     @classmethod
     def from_ratios(cls, ratios: Ratios, digits: int | None) -> Score:
-        """Return a score, every number rounded to ``digits`` as soon as it is known."""
+        """Return a score; ``digits`` rounds precision and recall, then F of these."""
         precision, recall, _ = ratios
         if digits is not None:
             precision, recall = round(precision, digits), round(recall, digits)
@@ -58,7 +58,7 @@ class Score(NamedTuple):
         return cls(precision, recall, f if digits is None else round(f, digits))
 
 
-#: References prepared for one measure, taken together: from a summary to its ratios.
+#: One measure's function from a summary's words to ratios over references together.
 Pool = Callable[[Any], Ratios]
 
 
@@ -89,7 +89,7 @@ def mean_scores(scores: Iterable[Mapping[str, Score]]) -> dict[str, Score]:
 
 
 def _ngrams(n: int, words: Words) -> Iterable[Unit]:
-    """Yield the runs of ``n`` neighbouring words."""
+    """Yield the runs of ``n`` neighbouring words, as tuples."""
     return zip(*(words[start:] for start in range(n)), strict=False)
 
 
@@ -111,7 +111,7 @@ def pairs_and_words(skip: int, words: Words) -> Iterable[Unit]:
 
 
 class CountPool:
-    """How often each unit is in each reference; call it with a summary to score it."""
+    """Counts of each reference's ``units``; call it with a summary to score it."""
 
     def __init__(
         self, units: Callable[[Words], Iterable[Unit]], references: Sequence[Words]
@@ -120,7 +120,7 @@ class CountPool:
         self._counts = [Counter(units(reference)) for reference in references]
 
     def __call__(self, summary: Words) -> Ratios:
-        """Return the precision and recall of a summary."""
+        """Return precision and recall over all references; merit is rounded recall."""
         count = Counter(self._units(summary))
         hits = sum((count & reference).total() for reference in self._counts)
         recall = ratio(hits, sum(reference.total() for reference in self._counts))
@@ -188,13 +188,13 @@ class Rouge(Tokenizer):
             raise ValueError("nothing to measure; give n or su")
 
     def _check_measures(self) -> None:
-        """Raise unless the measures beside ROUGE-N can be computed."""
+        """Raise ValueError for an invalid ``su``; subclasses check more."""
         if self.su is not None:
             check_count("su", self.su, least=0)
 
     @property
     def measures(self) -> dict[str, Callable[[Sequence[Any]], Pool]]:
-        """For the name of each score, the function from references to a ``Pool``."""
+        """Functions from references' words to a ``Pool``, by the names of measures."""
         lengths = self.n if isinstance(self.n, tuple) else ()
         units = {f"rouge-{length}": partial(_ngrams, length) for length in lengths}
         if self.su is not None:

@@ -22,7 +22,7 @@ _ASCII_WORD = re.compile("[a-z0-9]+")
 
 
 def folded(text: str) -> str:
-    """Return a text case-folded, with composed accents."""
+    """Return a text case-folded, in Unicode's composed form (NFC)."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
@@ -49,9 +49,10 @@ ive: ize:"""
 
 
 def _rule(suffixes: str, measure: int) -> tuple[re.Pattern[str], dict[str, str], int]:
-    """Return a rule: a pattern, replacements, and the measure that a stem must exceed.
+    """Return a pattern of (stem, suffix), replacements by suffix, and ``measure``.
 
-    ``suffixes`` are pairs "suffix:replacement".
+    ``suffixes`` are pairs "suffix:replacement", divided by spaces; ``measure`` is the
+    number that Porter's m of a stem must exceed.
     """
     replacements = dict(suffix.split(":") for suffix in suffixes.split())
     # The lazy stem makes the longest suffix win.
@@ -83,12 +84,15 @@ def _stem_measure(word: str) -> int:
 
 
 def _ends_like_hop(word: str) -> bool:
-    """Whether the word ends in consonant, vowel, consonant but w, x, y."""
+    """Whether a word ends in consonant, vowel, and a consonant other than w, x, y."""
     return _letter_kinds(word).endswith("cvc") and word[-1] not in "wxy"
 
 
 def _without_ed_ing(word: str) -> str:
-    """Take off "ed" or "ing" and mend the end, or shorten "eed"."""
+    """Return a word without "ed" or "ing", if a vowel is before: "hop" of "hopping".
+
+    An "e" that was lost comes back: "hope" of "hoping".  "eed" becomes "ee" if m > 0.
+    """
     if word.endswith("eed"):
         return word[:-1] if _stem_measure(word[:-3]) > 0 else word
     left = re.fullmatch(r"(.*?)(ed|ing)", word)
@@ -106,7 +110,7 @@ def _without_ed_ing(word: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
-    """Return the stem of a lower-case English word; one or two letters stay.
+    """Return the stem of a lower-case English word; shorter than three it stays.
 
     >>> stem("relational"), stem("element")
     ('relat', 'elem')
@@ -153,18 +157,18 @@ class Tokenizer:
     unicode: bool = False
 
     def read(self, text: str) -> Words:
-        """Return the words of a text within the limits, in order."""
+        """Return the words of a text within the limits, in order, stemmed if asked."""
         return tuple(chain.from_iterable(map(self.words_of, self.lines_of(text))))
 
     def lines_of(self, text: str) -> list[str]:
-        """Return the lines of a text within the limit."""
+        """Return the lines of a text, cut where they exceed the limit together."""
         lines = text.split("\n")
         if self.max_bytes is not None:
             return first_bytes(lines, self.max_bytes)
         return lines if self.max_words is None else _first_words(lines, self.max_words)
 
     def words_of(self, line: str) -> Iterator[str]:
-        """Yield the words of a line."""
+        """Yield the words of a line without stop words, stemmed if asked."""
         if self.unicode:
             regex = import_regex()
             line = regex.sub(_JOINERS, "", folded(line), flags=regex.VERSION1)
@@ -178,7 +182,7 @@ class Tokenizer:
                 yield self._base_form(word) if self.stem else word
 
     def _base_form(self, word: str) -> str:
-        """Return the exception or the stem of a word; short ones stay."""
+        """Return the exception or the stem of a word; up to three letters stay."""
         if len(word) <= 3 or not word.isascii():
             return word
         known = self.exceptions.get(word) if self.exceptions else None
@@ -186,7 +190,10 @@ class Tokenizer:
 
 
 def first_bytes(lines: list[str], limit: int) -> list[str]:
-    """Return lines of which only the first ``limit`` bytes of all are kept."""
+    """Return ``lines`` with only the first ``limit`` bytes of all of them together.
+
+    Lines after the limit are "", and a character that the limit divides is left out.
+    """
     kept = []
     for line in lines:
         data = line.encode("utf-8", "replace")[:limit]
@@ -196,7 +203,7 @@ def first_bytes(lines: list[str], limit: int) -> list[str]:
 
 
 def _first_words(lines: list[str], limit: int) -> list[str]:
-    """Return lines of which only the first ``limit`` words of all are kept."""
+    """Return ``lines`` with only the first ``limit`` words of all of them together."""
     kept = []
     for line in lines:
         # White space at the start of a line counts as a word: ROUGE-1.5.5 splits so.
@@ -208,7 +215,7 @@ def _first_words(lines: list[str], limit: int) -> list[str]:
 
 
 def read_exceptions(path: str | PathLike[str]) -> dict[str, str]:
-    """Read a table of irregular forms, such as WordNet's: ``form<TAB>base`` lines."""
+    """Return base forms by irregular forms, from a file of ``form<TAB>base`` lines."""
     exceptions = {}
     text = read_text(Path(path), remedy="save the table in UTF-8")
     for number, line in enumerate(text.split("\n"), start=1):

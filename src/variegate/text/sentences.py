@@ -72,7 +72,7 @@ def _abbreviation_pattern(language: Language) -> re.Pattern[str]:
 
 
 def _keep_first_end(match: re.Match[str]) -> str:
-    """Return a match of marks as blanks, but for the first that ends a sentence."""
+    """Return a match with spaces for all but its first ".", "!" or "?", if any."""
     end = re.search(r"[.!?]", match[0])
     if end is None:
         return match[0]
@@ -80,12 +80,12 @@ def _keep_first_end(match: re.Match[str]) -> str:
 
 
 def _upper_case(match: re.Match[str]) -> str:
-    """Return a letter in upper case, if that is one letter."""
+    """Return the letter matched, in upper case if that is one letter."""
     upper = match[0].upper()
     return upper if len(upper) == 1 else match[0]
 
 
-def _shadow(text: str, language: Language | None) -> str:
+def _make_shadow(text: str, language: Language | None) -> str:
     """Return a text of the same length, changed so that syntok splits it well."""
     shadow, code = text, None if language is None else language.code
     if language is not None:
@@ -112,7 +112,7 @@ def _shadow(text: str, language: Language | None) -> str:
 
 
 def _sentence_starts(shadow: str) -> Iterator[int]:
-    """Yield where sentences begin in a stretch of shadow text."""
+    """Yield the offset of each sentence in a stretch of shadow text, 0 first."""
     yield 0
     end = _ENDS_HERE.search(shadow)
     if end is None or not _WORD_CHARACTER.search(shadow, end.end()):
@@ -132,7 +132,7 @@ def _sentence_starts(shadow: str) -> Iterator[int]:
 
 
 def _sentence_spans(text: str, shadow: str, begin: int, end: int) -> list[Span]:
-    """Return the sentences of a paragraph (``begin``, ``end``), found in its shadow."""
+    """Return the spans of sentences in ``text[begin:end]``, found in its shadow."""
     certain = [match.end() for match in _CERTAIN_END.finditer(text, begin, end)]
     starts = [
         left + start
@@ -161,7 +161,7 @@ def split_sentences(
 
     The abbreviations of a language end no sentence; all scripts work without one.
     """
-    shadow = _shadow(text, as_language(language))
+    shadow = _make_shadow(text, as_language(language))
     return [
         span
         for paragraph in wrapped_paragraphs(text)[0]
@@ -174,7 +174,7 @@ def _split_document(
 ) -> Iterator[Sentence]:
     """Yield the sentences of document ``number`` of a cluster, with their kinds."""
     text = document.text
-    shadow = _shadow(_without_code(document), language)
+    shadow = _make_shadow(_without_code(document), language)
     blocks, known = blocks_of(document, language)
     foreign = in_other_language([text[block.start : block.end] for block in blocks])
     position, previous = 0, None

@@ -24,7 +24,7 @@ from variegate.files.schema import FLAG, Shape
 from variegate.ground_set import GroundSet
 from variegate.kernels import Kernel, Linear, MultipleKernel
 from variegate.selection import Selection
-from variegate.text.budget import Budget
+from variegate.text.budget import Budget, as_budget
 from variegate.text.cluster_view import FEATURE_SETS, ClusterView, Embed, feature_names
 from variegate.text.consensus import summary_decoder
 from variegate.text.documents import Cluster, Document, as_documents
@@ -91,7 +91,7 @@ class Summarizer(FamilyApplication):
         "similarity": SIMILARITIES,
         "features": FEATURE_SETS,
     }
-    _counted = ("clusters", "sentences")
+    _count_nouns = ("clusters", "sentences")
     _sections: ClassVar[Mapping[str, Shape]] = {
         "training": TRAINING,
         "embedded": FLAG,
@@ -112,15 +112,15 @@ class Summarizer(FamilyApplication):
     def fit(
         self, clusters: Sequence[Cluster], progress: Progress | None = None
     ) -> Self:
-        """Learn from clusters with reference summaries."""
+        """Learn from clusters with reference summaries, and return the summarizer."""
         self._check_parameters()
         clusters = list(clusters)
         reading, learning = self._progress_parts(progress, len(clusters))
-        training = TrainingSet.from_clusters(clusters, _as_budget(self.budget), reading)
+        training = TrainingSet.from_clusters(clusters, as_budget(self.budget), reading)
         return self.fit_prepared(training, learning)
 
     def fit_prepared(self, training: TrainingSet, progress: Progress = ignore) -> Self:
-        """Learn from prepared clusters, for several fits."""
+        """Learn from prepared clusters, so that several fits can share them."""
         self._check_parameters()
         kernel: Kernel = Linear()
         if self.similarity == "mkr":
@@ -134,12 +134,12 @@ class Summarizer(FamilyApplication):
         return self
 
     def _check_parameters(self) -> None:
-        """Raise unless the parameters can be used."""
+        """Raise ValueError for invalid parameters of the constructor."""
         super()._check_parameters()
-        _as_budget(self.budget)
+        as_budget(self.budget)
 
     def _ground_set(self, view: ClusterView, rows: IntArray | None = None) -> GroundSet:
-        """Return the features of all candidates, or of some rows of them."""
+        """Return the features of the candidates ``rows``, by default of all."""
         quality, similarity = view.quality(self.features), view.similarity(self.embed)
         if rows is None:
             return GroundSet(quality, similarity)
@@ -151,9 +151,9 @@ class Summarizer(FamilyApplication):
         return feature_names(self.features)
 
     def _oracle_text(self) -> str:
-        """Return how well the oracle summaries agree with people's."""
+        """Return text on the ROUGE F of oracle summaries, for a description."""
         return (
-            f"best choice of sentences within {_as_budget(self.budget).describe()}: "
+            f"best choice of sentences within {as_budget(self.budget).describe()}: "
             f"ROUGE-1 F {self.training_['oracle_rouge_1_f']:.3f}, "
             f"ROUGE-2 F {self.training_['oracle_rouge_2_f']:.3f}"
         )
@@ -195,7 +195,7 @@ class Summarizer(FamilyApplication):
         omega: float | None = None,
         random_state: RandomState = None,
     ) -> Summary:
-        """Summarize a prepared cluster, for several calls."""
+        """Summarize a prepared cluster: see :meth:`summarize`."""
         check_is_fitted(self, "family_")
         self._check_parameters()
         if self.embedded_ != (self.embed is not None):
@@ -205,14 +205,14 @@ class Summarizer(FamilyApplication):
                 if self.embedded_
                 else "this model was learned without embed: learn again to use one"
             )
-        limit = None if budget is None else _as_budget(budget)
+        limit = None if budget is None else as_budget(budget)
         omega = self.family_.resolve(omega)
         model = self.family_.at(omega)
         rows = best_by_quality(model, view.quality(self.features), MAX_CANDIDATES)
         ensemble = model.ensemble(self._ground_set(view, rows))
-        rng = self._generator(random_state)
+        rng = self._make_generator(random_state)
         selection = self._choose_rows(view, rows, ensemble, limit, rng)
-        places = np.array(view.candidates, dtype=np.intp)[rows]
+        places = np.array(view.candidates, dtype=np.intp)[rows]  # among all sentences
         chosen = selection.renumber(places)
         taken = set(chosen.indices.tolist())
         probability = dict(
@@ -233,21 +233,22 @@ class Summarizer(FamilyApplication):
         budget: Budget | None,
         rng: np.random.Generator,
     ) -> Selection:
-        """Choose among the candidates ``rows``, over which the ensemble is."""
+        """Return the choice among candidates ``rows``, by positions in ``rows``.
+
+        The ensemble is over these rows.
+        """
         texts = [view.texts[row] for row in rows]
-        costs = (budget or Budget(1, "words")).costs(texts)
-        if budget is not None and costs.min() > budget.limit:
-            raise ValueError(
-                f"no sentence fits the budget of {budget.describe()}: the shortest "
-                f"takes {int(costs.min() - budget.limit) + budget.amount}"
-            )
+        if budget is None:
+            costs = Budget(1, "words").costs(texts)
+        else:
+            costs = budget.affordable_costs(texts)
         counts = [used_only(unit[rows]) for unit in view.units()]
         limit = None if budget is None else budget.limit
         decode = self._decoder(counts, fill=budget is not None)
         return decode(ensemble, Constraint(None, limit, costs), rng)
 
     def _decoder(self, counts: Sequence[sparse.csr_array], fill: bool) -> Decoder:
-        """Return a decoder that compares summaries by counts of units (N, W)."""
+        """Return a decoder that compares summaries: see ``summary_decoder``."""
         return summary_decoder(self.n_samples, counts, fill)
 
     @classmethod
@@ -258,11 +259,11 @@ class Summarizer(FamilyApplication):
         return model
 
     def _encode_rest(self) -> dict[str, Any]:
-        """Return the sections of a model file beside the models."""
+        """Return the section of a model file that only summarizers have."""
         return {"embedded": self.embedded_}
 
     def _decode_rest(self, document: Mapping[str, Any]) -> None:
-        """Set the attributes that :meth:`_encode_rest` wrote."""
+        """Set ``embedded_`` from a model file: see :meth:`_encode_rest`."""
         self.embedded_ = document["embedded"]
 
 
@@ -270,8 +271,3 @@ def load_default() -> Summarizer:
     """Return the summarizer that comes with the package: see ``models/news.md``."""
     model: Summarizer = packaged_model("variegate.text", "news.json")
     return model
-
-
-def _as_budget(budget: str | Budget) -> Budget:
-    """Return a budget, parsed if it is text."""
-    return budget if isinstance(budget, Budget) else Budget.parse(str(budget))

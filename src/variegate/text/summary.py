@@ -9,6 +9,9 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from variegate._typing import IntArray
 from variegate.report.notebook import html_card, html_table
 from variegate.report.page import render
 from variegate.report.wording import count, percent
@@ -79,6 +82,7 @@ class Summary:
         )
 
     def _repr_html_(self) -> str:
+        """Return HTML of facts and chosen sentences, for a notebook."""
         facts = {"documents": f"{len(self.documents):,}", "omega": f"{self.omega:g}"}
         if self.budget is not None:
             facts["budget"] = self.budget
@@ -88,7 +92,9 @@ class Summary:
             shown = "" if one.probability is None else percent(one.probability)
             rows.append([one.sentence.plain, name, shown])
         chosen = html_table(["sentence", "document", "probability"], rows)
-        title = f"Summary: {len(rows):,} of {len(self.marked):,} sentences"
+        title = (
+            f"{type(self).__name__}: {len(rows):,} of {len(self.marked):,} sentences"
+        )
         return html_card(title, facts, chosen)
 
     def as_dict(self) -> dict[str, Any]:
@@ -120,11 +126,44 @@ class Summary:
         }
 
 
-class _Block(NamedTuple):
-    """A paragraph or heading with its tag, or the space between them without one.
+@dataclass(frozen=True, eq=False, repr=False)
+class Evidence(Summary):
+    """The result of :meth:`EvidenceSelector.select`.
 
-    Its pieces are texts, each with its sentence, if it is one, and its number in the
-    summary, or 0.
+    Attributes
+    ----------
+    question : str
+    reasons : list of str
+        Of each chosen sentence: words of the question that it or its heading has, or
+        the feature that raised its quality most.
+    """
+
+    question: str = ""
+    reasons: Sequence[str] = ()
+
+    @property
+    def indices(self) -> IntArray:
+        """The numbers of the chosen sentences in ``marked``, sorted."""
+        return np.flatnonzero([entry.chosen for entry in self.marked])
+
+    def __repr__(self) -> str:
+        return f"<Evidence: {len(self.sentences)} of {len(self.marked)} sentences>"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON: as of a summary, with question and reasons."""
+        found = super().as_dict()
+        reasons = iter(self.reasons)
+        for entry in found["sentences"]:
+            entry["reason"] = next(reasons) if entry["chosen"] else None
+        evidence = {"question": self.question, "evidence": found.pop("summary")}
+        return evidence | found
+
+
+class _Block(NamedTuple):
+    """A paragraph or heading with its HTML tag, or the space between them with "".
+
+    A piece is a text, its sentence, or None for text between sentences, and its number
+    in the summary from 1, or 0 if it was not chosen.
     """
 
     pieces: Sequence[tuple[str, MarkedSentence | None, int]]
@@ -133,12 +172,16 @@ class _Block(NamedTuple):
 
 
 def html_report(summary: Summary, title: str = "Summary") -> str:
-    """Return a page with the summary and, below it, the whole documents.
+    """Return a page with a summary or evidence and, below it, the whole documents.
 
     In the documents the chosen sentences are marked, and all candidates are shaded by
-    the probability that a set drawn from the model holds them.  The page loads nothing.
-    Write it as UTF-8.
+    the probability that a set drawn from the model holds them.  Evidence has its
+    reasons.  The page loads nothing.  Write it as UTF-8.
     """
+    reasons: Sequence[str | None] = [None] * len(summary.sentences)
+    noun = "summary"
+    if isinstance(summary, Evidence):
+        reasons, noun = summary.reasons, "evidence"
     language = as_language(summary.language)
     edges = [f"{100 * edge:g}" for edge in _SHADES]
     between = [f"{low}–{high} %" for low, high in pairwise(edges)]
@@ -146,13 +189,18 @@ def html_report(summary: Summary, title: str = "Summary") -> str:
         "text",
         "summary.html",
         title=title,
-        facts=_facts(summary),
+        facts=_page_facts(summary),
         language=language and language.code,
         right_to_left=language is not None and language.right_to_left,
         sentences=[
-            {"text": one.plain, "source": _document_name(summary, one.document)}
-            for one in summary.sentences
+            {
+                "text": one.plain,
+                "source": _document_name(summary, one.document),
+                "reason": reason,
+            }
+            for one, reason in zip(summary.sentences, reasons, strict=True)
         ],
+        noun=noun,
         lowest=edges[0],
         edges=_SHADES,
         shades=[*between, f"over {edges[-1]} %"],
@@ -162,12 +210,12 @@ def html_report(summary: Summary, title: str = "Summary") -> str:
 
 
 def _document_name(summary: Summary, number: int) -> str:
-    """Return the name of a document on the page."""
+    """Return the id of a document, or "Document 1" for number 0 without one."""
     return summary.documents[number].id or f"Document {number + 1}"
 
 
-def _facts(summary: Summary) -> dict[str, str]:
-    """Return the facts at the top of the page, by their names."""
+def _page_facts(summary: Summary) -> dict[str, str]:
+    """Return the facts at the top of the page as texts by name."""
     text, budget = summary.text, summary.budget
     allowed = budget and Budget.parse(budget).describe()
     return {
@@ -182,7 +230,7 @@ def _facts(summary: Summary) -> dict[str, str]:
 
 
 def _document_values(summary: Summary) -> Iterator[dict[str, object]]:
-    """Yield the name, the number of chosen sentences and the blocks of documents."""
+    """Yield values of each document for the template: name, n_chosen and blocks."""
     marked: list[list[MarkedSentence]] = [[] for _ in summary.documents]
     for entry in summary.marked:
         marked[entry.sentence.document].append(entry)
@@ -200,7 +248,10 @@ def _document_values(summary: Summary) -> Iterator[dict[str, object]]:
 def _document_blocks(
     document: Document, entries: Sequence[MarkedSentence], numbers: Iterator[int]
 ) -> Iterator[_Block]:
-    """Yield a document in blocks, its chosen sentences with the next numbers."""
+    """Yield the blocks of a document; each chosen sentence takes the next number.
+
+    ``entries`` are its sentences.  The first headline has the tag h3, others h4.
+    """
     heading, text = "h3", document.text
     for start, end, inside in _paragraphs(document, entries):
         first, last = trim(text, start, end)
@@ -224,7 +275,7 @@ def _document_blocks(
 def _paragraphs(
     document: Document, entries: Sequence[MarkedSentence]
 ) -> Iterator[tuple[int, int, list[MarkedSentence]]]:
-    """Yield paragraphs (start, end), with the sentences that begin in each."""
+    """Yield start, end and ``entries`` of paragraphs, which together cover the text."""
     begin, following, inside = 0, 0, list[MarkedSentence]()
     blocks, _ = blocks_of(document, None)
     for cut in [*(block.start for block in blocks), len(document.text)]:

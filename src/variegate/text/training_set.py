@@ -33,10 +33,10 @@ TRAINING = Record(  # of a model file
 
 @dataclass(frozen=True, eq=False)
 class TrainingSet:
-    """Clusters, and their oracle summaries: sorted numbers of candidates."""
+    """Prepared clusters, and the oracle summary of each as positions of candidates."""
 
     views: list[ClusterView]
-    targets: list[IntArray]
+    targets: list[IntArray]  # sorted
 
     @classmethod
     def from_clusters(
@@ -76,7 +76,7 @@ class TrainingSet:
         return [_cluster_name(i, view.cluster) for i, view in enumerate(self.views)]
 
     def describe(self) -> dict[str, float]:
-        """Return the size, and the agreement of oracle summaries with people's."""
+        """Return the numbers of clusters and candidates, and oracles' mean ROUGE F."""
         rouge = Rouge(n=(1, 2), unicode=True, digits=None)
         scores = mean_scores(
             rouge.score("\n".join(view.texts[i] for i in it), view.cluster.references)
@@ -96,11 +96,11 @@ def _cluster_name(number: int, cluster: Cluster) -> str:
 
 
 def oracle_summary(view: ClusterView, budget: Budget) -> IntArray:
-    """Return the candidates, sorted, that a greedy search for agreement chooses.
+    """Return the sorted positions of candidates chosen for agreement with references.
 
-    Agreement is the sum of ROUGE-1 F and ROUGE-2 F, as fractions: with ROUGE-1 F alone
-    a search stops earlier, at a lower ROUGE-1 F.  It ends where agreement would fall,
-    or when nothing fits the budget.
+    A greedy search raises the sum of ROUGE-1 F and ROUGE-2 F, as fractions: with
+    ROUGE-1 F alone it stops earlier, at a lower ROUGE-1 F.  It ends where the sum would
+    not rise, or when nothing fits the budget.
     """
     references = [words(reference) for reference in view.cluster.references]
     if not any(references):

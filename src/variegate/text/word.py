@@ -57,7 +57,7 @@ def word_document(data: bytes) -> Document:
 
 
 def _read_paragraphs(root: Any) -> Iterator[Passage]:
-    """Yield the paragraphs with text, as headlines if their style is a heading's."""
+    """Yield the paragraphs below an lxml element as passages, headings as headlines."""
     word = f"{{{root.xpath('namespace-uri()')}}}"  # one of two namespaces
     spaces = [f"{word}{name}" for name in ("tab", "br", "cr")]
     for paragraph in root.iter(f"{word}p"):

@@ -34,18 +34,21 @@ ENDS = (
 _AN_UNSPACED = re.compile(f"[{UNSPACED}]")
 _SPACED_RUN = re.compile(rf"(?:(?![{UNSPACED}])\S)+")
 _UNSPACED_RUN = re.compile(f"([{UNSPACED}]+)")
+# Text without these has no combining marks: Python's own patterns split it, and faster.
+_BEYOND_LATIN = re.compile("[^\\x00-\\u02ff\\u2000-\\u206f]")
+_LATIN_WORD = re.compile(r"[^\W_]+")
 _ENDS_SENTENCE = re.compile(
     rf"[.!?…‼⁇⁈⁉\uff0e\u037e{ENDS}][\s\"'’“”»›\u05f3\u05f4\x94*_)\]}}」』）】》]*+$"
 )
 
 
 def ends_sentence(text: str) -> bool:
-    """Whether a text ends with the mark of a sentence end, in any script."""
+    """Whether a text ends as sentences do; quotes and brackets may follow the mark."""
     return _ENDS_SENTENCE.search(text[-20:]) is not None
 
 
 def count_spaced_words(text: str) -> int:
-    """Count words between spaces, or letters in scripts without spaces."""
+    """Return the number of words between spaces, plus that of ``UNSPACED`` letters."""
     if _AN_UNSPACED.search(text) is None:
         return len(text.split())
     count = 0
@@ -57,7 +60,7 @@ def count_spaced_words(text: str) -> int:
 
 
 def import_regex() -> Any:
-    """Return the package regex."""
+    """Return the module regex; raise with the command to install it if missing."""
     with explain_missing("words of all scripts need regex", "text"):
         import regex
     return regex
@@ -69,8 +72,15 @@ def words(text: str) -> list[str]:
     In scripts without spaces between words (Chinese, Japanese, Thai, Lao, Burmese,
     Khmer) they are pairs of neighbouring letters.
     """
+    return split_words(text.lower())
+
+
+def split_words(text: str) -> list[str]:
+    """Return the words of a text as they are written, as :func:`words` splits it."""
+    if _BEYOND_LATIN.search(text) is None:
+        return _LATIN_WORD.findall(text)
     regex, text = import_regex(), unicodedata.normalize("NFC", text)
-    found: list[str] = regex.findall(r"[\p{L}\p{N}][\p{L}\p{N}\p{M}]*", text.lower())
+    found: list[str] = regex.findall(r"[\p{L}\p{N}][\p{L}\p{N}\p{M}]*", text)
     if _UNSPACED_RUN.search(text) is None:
         return found
     pieces = []
@@ -90,7 +100,10 @@ class WordCounts:
 
 
 def count_words(tokens: Sequence[Sequence[Any]]) -> WordCounts:
-    """Count the words, or other hashable units, of every sentence."""
+    """Count the words, or other hashable units, in each of N sentences.
+
+    Columns are in the order of first use; without any unit there is one, of zeros.
+    """
     vocabulary: dict[Any, int] = {}
     every = chain.from_iterable(tokens)
     columns = np.fromiter(
@@ -104,7 +117,7 @@ def count_words(tokens: Sequence[Sequence[Any]]) -> WordCounts:
 
 
 def used_only(matrix: sparse.csr_array) -> sparse.csr_array:
-    """Return the columns of a matrix that are not empty."""
+    """Return a matrix without its empty columns."""
     return sparse.csr_array(matrix[:, np.unique(matrix.indices)])
 
 
@@ -116,7 +129,7 @@ def unit_rows(matrix: sparse.csr_array) -> sparse.csr_array:
 
 
 def word_weights(counts: WordCounts, ignored: Collection[str] = ()) -> FloatArray:
-    """Return ``log(n / df)`` of each word, which ``df`` of ``n`` sentences have.
+    """Return ``log(n / df)`` of each word (W,), which ``df`` of ``n`` sentences have.
 
     Ignored words weigh zero.
     """
@@ -129,5 +142,5 @@ def word_weights(counts: WordCounts, ignored: Collection[str] = ()) -> FloatArra
 
 
 def tfidf(counts: WordCounts, weights: FloatArray) -> sparse.csr_array:
-    """Return sentences as vectors of weighted word counts, of unit length."""
+    """Return counts times weights (W,) as rows (N, W), each scaled to unit length."""
     return unit_rows(sparse.csr_array(counts.matrix @ sparse.diags_array(weights)))

@@ -1,11 +1,11 @@
 """Determinantal point processes for PyTorch."""
 
-from variegate.learning.device_name import needs_pytorch
+from variegate.learning.device_name import missing_pytorch_message
 
 try:
     import torch as _  # noqa: F401
 except ImportError as error:
-    raise ImportError(needs_pytorch()) from error
+    raise ImportError(missing_pytorch_message()) from error
 
 from variegate.torch.batch_sampler import DPPBatchSampler
 from variegate.torch.choosing import Subsets

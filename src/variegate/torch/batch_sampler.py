@@ -112,13 +112,13 @@ class DPPBatchSampler:
         return whole + (left > 0 and not self.drop_last)
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the next epoch, which otherwise follows the one before."""
+        """Set the number, from 0, of the epoch that the next iteration draws."""
         check_count("epoch", epoch, least=0)
         self.epoch = int(epoch)
 
     def __iter__(self) -> Iterator[list[int]]:
-        """Yield the batches of an epoch as lists of item numbers; count the epoch."""
-        shuffle = Generator().manual_seed(self._seed_of())
+        """Yield the batches of an epoch, lists of item numbers; then go to the next."""
+        shuffle = Generator().manual_seed(self._make_seed())
         order = torch.randperm(len(self.embeddings), generator=shuffle)
         whole = len(order) // self.batch_size
         batches = order[: whole * self.batch_size].view(whole, self.batch_size)
@@ -137,10 +137,11 @@ class DPPBatchSampler:
     def _draw_streams(
         self, number: int, edges: list[int], batches: Tensor
     ) -> Iterator[Tensor]:
-        """Yield item numbers (batch_size,), one batch of each stream in every round.
+        """Yield batches of item numbers (batch_size,), in turn one of each stream.
 
-        Streams lie between ``edges`` among the ``batches`` (n, batch_size) of the
-        shuffle; ``number`` counts the calls of an epoch, for the seed.
+        ``batches`` (n, batch_size) are all items of the epoch, shuffled.  The ``S``
+        streams of this call have its rows ``edges[s]`` to ``edges[s + 1] - 1``, with
+        ``edges`` (S + 1,).  ``number`` counts the calls of an epoch, for the seed.
         """
         cuts = sorted(pairwise(edges), key=lambda cut: cut[0] - cut[1])
         lengths = torch.tensor([b - a for a, b in cuts])  # the longest first
@@ -148,7 +149,7 @@ class DPPBatchSampler:
         # A shorter stream is filled up from its neighbours; that is never used.
         numbers = torch.tensor([a for a, _ in cuts])[:, None] + torch.arange(longest)
         streams = batches[numbers.clamp(max=len(batches) - 1)]
-        seed = self._seed_of(1, number)
+        seed = self._make_seed(1, number)
         generator = Generator(device=self.device).manual_seed(seed)
         pool = min(self.pool, longest)
         items = streams[:, :pool].flatten(1)
@@ -172,9 +173,10 @@ class DPPBatchSampler:
                 X[which, places.to(X.device)] = self._load_rows(new)
 
     def _draw_places(self, X: Tensor, held: Tensor, generator: Generator) -> Tensor:
-        """Draw places (J, batch_size), on the CPU, from J pools of P places.
+        """Draw a batch from each of J pools, as positions in the pool (J, batch_size).
 
-        ``X`` (J, P, D) are the vectors there; only places ``held`` (J, P) are drawn.
+        ``X`` (J, P, D) are the vectors of the pools; only positions that are True in
+        ``held`` (J, P) hold an item.  The result is on the CPU, ascending.
         """
         X = X / float(self.bandwidth or self._default_bandwidth)
         squares = X.square().sum(dim=2)
@@ -188,8 +190,11 @@ class DPPBatchSampler:
         kept = held.new_ones(len(X), 1, self.batch_size)
         return sample_elementary(leading, kept, generator)[:, 0].cpu()
 
-    def _seed_of(self, *use: int) -> int:
-        """Return a seed from this sampler's, the epoch and numbers of a use."""
+    def _make_seed(self, *use: int) -> int:
+        """Return a seed that the sampler's seed, the epoch and ``use`` determine.
+
+        ``use`` are numbers that keep different uses in one epoch apart.
+        """
         sequence = np.random.SeedSequence([self.seed, self.epoch, *use])
         return int(sequence.generate_state(1, np.uint64)[0] >> np.uint64(1))
 
@@ -203,7 +208,10 @@ class DPPBatchSampler:
         return _MEDIANS * float(distances.median()) if len(distances) else _MEDIANS
 
     def _load_rows(self, items: Tensor) -> Tensor:
-        """Return finite vectors (..., D) of items (...), double, on the device."""
+        """Return the vectors (..., D) of items (...), double, on the sampler's device.
+
+        Raise ValueError if they are not finite.
+        """
         if isinstance(self.embeddings, Tensor):
             rows = self.embeddings[items.to(self.embeddings.device)]
         else:

@@ -30,7 +30,7 @@ _WINDOW = 8
 
 
 class ExampleBatch:
-    """Examples on a device: ``B`` ground sets, each padded to ``N`` items."""
+    """``B`` examples, at least one, on a device: ground sets padded to ``N`` items."""
 
     def __init__(self, examples: Sequence[Example], device: str | torch.device) -> None:
         self.examples, self.device = examples, torch.device(device)
@@ -52,43 +52,49 @@ class ExampleBatch:
         )
 
     def _to_device(self, array: AnyArray) -> Tensor:
-        """Copy a NumPy array to the device of the batch."""
+        """Return a copy of a NumPy array on the device of the batch."""
         sent = torch.from_numpy(np.ascontiguousarray(array))
         return sent.to(self.device, non_blocking=True)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The number of ground sets, and ``N``."""
+        """The number of ground sets ``B``, and ``N``."""
         return len(self.sizes), self.targets.n_items
 
     @cached_property
-    def _places(self) -> Tensor:
-        """The row (B N,) of each item in all sets together; padding has the first."""
+    def _row_numbers(self) -> Tensor:
+        """The row of each entry (B N,) in the items of all sets, concatenated.
+
+        Padding has the row of the first item of its set.
+        """
         item = np.arange(self.targets.n_items)
         first = np.cumsum(self.sizes) - self.sizes
-        places = first[:, None] + np.where(item < self.sizes[:, None], item, 0)
-        return self._to_device(places.reshape(-1))
+        numbers = first[:, None] + np.where(item < self.sizes[:, None], item, 0)
+        return self._to_device(numbers.reshape(-1))
 
     def pad_rows(self, rows: Tensor) -> Tensor:
-        """Return rows (n, ...) of all items as (B, N, ...), a first item as padding."""
+        """Return the rows (n, ...) of the items of all sets, in turn, as (B, N, ...).
+
+        Padding repeats the first item of the set.
+        """
         if self.targets.mask is not None:
-            rows = rows.index_select(0, self._places)
+            rows = rows.index_select(0, self._row_numbers)
         return rows.view(*self.shape, *rows.shape[1:])
 
-    def features(self, arrays: Sequence[Any]) -> Tensor:
-        """Return features, one array a ground set, as (B, N, p)."""
+    def pad_features(self, arrays: Sequence[Any]) -> Tensor:
+        """Return features, an array or sparse matrix (n, p) a set, as (B, N, p)."""
         rows = np.concatenate([as_dense(features) for features in arrays])
         return self.pad_rows(self._to_device(rows))
 
-    def block(self, name: str | None) -> list[Any]:
-        """Return every ground set's features of a block, None if unnamed, as given."""
+    def list_features(self, name: str | None) -> list[Any]:
+        """Return features (n, p) of each set: block ``name``, None for the only one."""
         first = self.examples[0]
         with name_position_in_errors(first.position):  # all others have the same blocks
             first.ground_set.features(name)
         return [example.ground_set.features(name) for example in self.examples]
 
-    def matrices(self, arrays: Sequence[FloatArray]) -> Tensor:
-        """Return matrices, one a ground set, as (B, N, N), zero at padding."""
+    def pad_matrices(self, arrays: Sequence[FloatArray]) -> Tensor:
+        """Return square matrices, one for each set, as (B, N, N), zero at padding."""
         n_sets, n_items = self.shape
         together = np.zeros((n_sets, n_items, n_items))
         for matrix, out in zip(arrays, together, strict=True):
@@ -96,7 +102,11 @@ class ExampleBatch:
         return self._to_device(together)
 
     def expected_f(self, kernels: Kernels) -> tuple[Tensor, Tensor]:
-        """Return expected F-scores (B,), 1 of empty sets, and definiteness (B,)."""
+        """Return expected F-scores (B,), and whether kernels are definite (B,).
+
+        ``2 Σ_{i in y} K_ii / (Σ_i K_ii + |y|)``, 1 where that is 0 / 0, NaN if not
+        definite; ``kernels`` are those of the batch.
+        """
         included, definite = kernels.marginals()
         wanted = self.targets.indicator
         right = included.masked_fill(~wanted, 0.0).sum(dim=1)
@@ -105,7 +115,10 @@ class ExampleBatch:
 
 
 def _pad_costs(costs: Sequence[FloatArray | float], mask: AnyArray) -> AnyArray:
-    """Return each set's costs, a number or an array of its items: (B, 1) or (B, N)."""
+    """Return the costs of all sets: (B, N), 0 at padding, or (B, 1) if all are numbers.
+
+    Each set has a number or an array of its items; ``mask`` (B, N) is True for items.
+    """
     if not any(isinstance(cost, np.ndarray) and cost.ndim for cost in costs):
         return np.array(costs, dtype=np.float64)[:, None]
     padded = np.zeros(mask.shape)
@@ -118,13 +131,15 @@ def _pad_costs(costs: Sequence[FloatArray | float], mask: AnyArray) -> AnyArray:
 
 
 def size_groups(
-    sizes: IntArray, places: IntArray, device: str, n_columns: int | None = None
+    sizes: IntArray, numbers: IntArray, device: str, n_columns: int | None = None
 ) -> Iterator[IntArray]:
-    """Yield ``places`` of ground sets batch by batch, from small to large.
+    """Yield arrays of indices of ground sets of about one size, small sets first.
 
-    ``sizes`` are of all sets; kernels have ``n_columns``, by default as many as items.
+    ``sizes`` are the numbers of items of all sets, and ``numbers`` the indices of those
+    to divide into batches.  Batches are as large as suits the ``device`` ("cpu" or
+    "cuda") if an item has ``n_columns`` entries in a kernel, by default one an item.
     """
-    sizes = sizes[places]
+    sizes = sizes[numbers]
     # Multiples of 4 up to 64 items, of 16 up to 256, then of 64.
     step = np.where(sizes <= 64, 4, np.where(sizes <= 256, 16, 64))
     size_class = -(-sizes // step) * step
@@ -135,19 +150,19 @@ def size_groups(
         largest = int(sizes[alike].max())
         most = max(1, entries // (largest * (n_columns or largest)))
         for start in range(0, len(alike), most):
-            yield places[alike[start : start + most]]
+            yield numbers[alike[start : start + most]]
 
 
 def shuffled_batches(
-    sizes: IntArray, batch_size: int, order: int, epoch: int
+    sizes: IntArray, batch_size: int, seed: int, epoch: int
 ) -> list[IntArray]:
-    """Return the numbers of ground sets of given ``sizes``, by batch, of one pass.
+    """Return arrays of indices of ground sets: the batches of one pass, in order.
 
-    Sets are shuffled, sorted by size a few batches at a time, and the batches, of
-    nearly equal length, are shuffled again.  The order follows from a seed, ``order``,
-    and the pass, ``epoch``, so that a run can resume at any batch.
+    Sets, of ``sizes`` items, are shuffled, sorted by size a few batches at a time, and
+    the batches, of about ``batch_size`` sets, are shuffled again.  All follows from
+    ``seed`` and the number of the pass, ``epoch``, so that a run can resume anywhere.
     """
-    rng = np.random.default_rng([order, epoch])
+    rng = np.random.default_rng([seed, epoch])
     numbers = rng.permutation(len(sizes))
     n_batches = max(1, round(len(numbers) / batch_size))
     n_windows = max(1, round(n_batches / _WINDOW))
@@ -161,6 +176,9 @@ def shuffled_batches(
 
 
 def batches_by_size(sizes: IntArray, batch_size: int) -> list[IntArray]:
-    """Return the numbers of ground sets, batch by batch, from small to large."""
+    """Return arrays of at most ``batch_size`` indices of ground sets, small sets first.
+
+    ``sizes`` are the numbers of items of the sets.
+    """
     numbers = np.argsort(sizes, kind="stable")
     return np.array_split(numbers, max(1, -(-len(numbers) // batch_size)))

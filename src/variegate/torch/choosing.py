@@ -19,12 +19,12 @@ from variegate.torch.greedy import (
 )
 from variegate.torch.inputs import Kernels
 from variegate.torch.sampling import (
-    draw,
+    draw_from_mixture,
     draw_sequentially,
     elementary_mixture,
     marginal_roots,
 )
-from variegate.torch.targets import full_precision, indicator_of
+from variegate.torch.targets import full_precision, make_indicator
 
 #: Most items, and samples of a set, for a batch to be drawn from item after item.
 _ITEMS_IN_TURN = 128
@@ -48,27 +48,32 @@ class Subsets(NamedTuple):
 
     @classmethod
     def of(cls, items: Tensor) -> Subsets:
-        """Return subsets of item numbers, and their sizes."""
+        """Return item numbers (..., k), padded with -1, as subsets with sizes."""
         return cls(items, (items >= 0).sum(dim=-1))
 
     def indicator(self, n_items: int) -> Tensor:
         """Return the subsets as a boolean tensor of shape (..., n_items)."""
-        return indicator_of(self.items, n_items)
+        return make_indicator(self.items, n_items)
 
 
 def choose_greedily(
     kernels: Kernels, k: int | None, budget: float | Tensor | None
 ) -> Tensor:
-    """Return the items (B, k) of a greedy choice; see ``LEnsembles.greedy``."""
+    """Return item numbers (B, k) chosen greedily, in the order of choice, then -1.
+
+    Without ``k``, they are chosen while the probability rises, with columns for the
+    largest subset.  The sum of ``kernels.costs`` (ones if None) in a set is at most the
+    ``budget``, a number or (B,), None without limit.  ValueError for invalid input.
+    """
     check_k(k, kernels.n_items)
-    room = _remaining_budget(kernels, k, budget)
+    remaining = _remaining_budget(kernels, k, budget)
     most = min(kernels.largest_rank, kernels.n_items if k is None else k)
     above = 0.0 if k is None else -torch.inf
     with full_precision(kernels.kernel):
         n_columns = None if k is None else most
-        residuals = _residuals(kernels, kernels.kernel.dtype, n_columns)
+        residuals = _make_residuals(kernels, kernels.kernel.dtype, n_columns)
         items, _ = choose_items(
-            residuals, most, above=above, room=room, open_ended=k is None
+            residuals, most, above=above, budget=remaining, open_ended=k is None
         )
     _raise_for_first(~residuals.is_sound(), _UNSOUND)
     if k is None:
@@ -82,14 +87,18 @@ def choose_greedily(
 def draw_subsets(
     kernels: Kernels, n: int, k: int | None, generator: Generator | int | None
 ) -> Tensor:
-    """Return the items (B, n, largest size) of samples; see ``LEnsembles.sample``."""
+    """Draw ``n`` subsets of each set: item numbers (B, n, largest size), then -1.
+
+    With ``k``, all have ``k`` items; ValueError for sets of lower rank.  ``generator``
+    may be a seed, or None for PyTorch's own.
+    """
     check_k(k, kernels.n_items)
     check_count("n", n)
     stream = _make_generator(generator, kernels.device)
     if kernels.n_sets == 0:
         return torch.zeros((0, n, 0), dtype=torch.long, device=kernels.device)
     most = kernels.largest_rank
-    residuals = _residuals(kernels, torch.float64, most, keep_columns=True)
+    residuals = _make_residuals(kernels, torch.float64, most, keep_columns=True)
     Q, rank = marginal_roots(residuals, most, k)
     _raise_for_first(~residuals.is_sound(), _UNSOUND)
     if k is not None:
@@ -99,7 +108,7 @@ def draw_subsets(
     in_turn = kernels.n_items <= _ITEMS_IN_TURN and n <= _SAMPLES_IN_TURN
     if k is None and in_turn and kernels.n_sets > 1:
         return draw_sequentially(torch.bmm(Q.mT, Q), n, stream)
-    return draw(elementary_mixture(Q), n, k, stream)
+    return draw_from_mixture(elementary_mixture(Q), n, k, stream)
 
 
 _UNSOUND = (
@@ -108,10 +117,14 @@ _UNSOUND = (
 )
 
 
-def _residuals(
+def _make_residuals(
     kernels: Kernels, dtype: torch.dtype, n_columns: int | None, **options: bool
 ) -> Residuals:
-    """Return :class:`Residuals` of kernels; log-qualities are 0 if not given."""
+    """Return the squared distances of items from the span of those chosen: none yet.
+
+    ``n_columns`` is the number of items to be chosen, None if not known; ``options``,
+    such as ``keep_columns``, are for low-rank kernels.
+    """
     kernel = kernels.kernel[:1] if kernels.is_shared else kernels.kernel
     u = kernels.log_quality
     if u is None:
@@ -123,7 +136,10 @@ def _residuals(
 
 
 def _raise_for_first(wrong: Tensor, problem: str, rank: Tensor | None = None) -> None:
-    """Raise a ValueError for the first set that is wrong (B,), if one is."""
+    """Raise ValueError for the first set that is True in ``wrong`` (B,), if one is.
+
+    The message is ``problem``, then the ``rank`` (B,) of its kernel if given.
+    """
     if bool(wrong.any()):
         number = int(wrong.to(torch.uint8).argmax())
         known = "" if rank is None else f": its kernel has rank {int(rank[number])}"
@@ -133,7 +149,11 @@ def _raise_for_first(wrong: Tensor, problem: str, rank: Tensor | None = None) ->
 def _remaining_budget(
     kernels: Kernels, k: int | None, budget: float | Tensor | None
 ) -> RemainingBudget | None:
-    """Return the checked budget with costs of items, by default 1; None without."""
+    """Check costs and budgets of all sets; return them, or None without a budget.
+
+    ``budget`` is a number for all sets, or (B,); costs, ``kernels.costs``, are 1 if
+    not given.  Refuse budgets too small for ``k`` items, if ``k`` is given.
+    """
     costs = kernels.costs
     if budget is None:
         if costs is not None:
@@ -159,14 +179,14 @@ def _remaining_budget(
     _raise_for_first(
         (present & ~positive).any(dim=1), "its costs must be positive and finite"
     )
-    room = RemainingBudget(costs, limits, present, k)
+    remaining = RemainingBudget(costs, limits, present, k)
     if k is not None:
-        _raise_for_first(~room.affords(), f"no {k} items fit its budget")
-    return room
+        _raise_for_first(~remaining.affords(), f"no {k} items fit its budget")
+    return remaining
 
 
 def _make_generator(generator: Generator | int | None, device: torch.device) -> Any:
-    """Return a generator as it is, or a new one with a seed; None stays."""
+    """Return the generator itself, a new one for a seed, or None for PyTorch's own."""
     if generator is None or isinstance(generator, Generator):
         return generator
     is_seed = isinstance(generator, Integral) and not isinstance(generator, bool)

@@ -68,16 +68,17 @@ _SOLVED = 64
 def loss(
     X: Tensor, log_quality: Tensor | None, targets: Targets, settings: LossSettings
 ) -> tuple[Tensor, Tensor]:
-    """Return losses (B,), differentiable, and reasons of failures (B,), 0 for none.
+    """Return losses (B,), differentiable, and codes of failures (B,), 0 for none.
 
     ``X`` (B, N, N), symmetric, is ``S`` if there is a log-quality (B, N), else ``L``.
+    Codes are the constants of :mod:`variegate.torch.targets`.
     """
     form = plain_loss_terms
     if can_use_fused_kernel(X):
-        from variegate.torch.fused import loss_terms as form
+        from variegate.torch.fused import fused_loss_terms as form
 
     def evaluate(gradient: bool) -> Evaluation:
-        """Compute losses, failures (B,), both gradients, and their pull-back."""
+        """Return losses, failures, the gradients to save (or None), and pull_back."""
         terms = form(X, log_quality, targets, settings, gradient=gradient)
         saved = (terms.similarity_gradient, terms.quality_gradient)
         return terms.value, terms.failed, saved, pull_back
@@ -85,7 +86,7 @@ def loss(
     def pull_back(
         by_set: Tensor, G: Tensor, slope: Tensor | None
     ) -> tuple[Tensor | None, ...]:
-        """Scale gradients of losses, ``G`` in X and ``slope`` in u, by ``by_set``."""
+        """Return gradients in X and u from that in the losses, ``by_set`` (B,)."""
         scaled = None if slope is None else slope * by_set[:, None]
         return G * by_set[:, None, None], scaled
 
@@ -95,16 +96,21 @@ def loss(
 def marginals(
     X: Tensor, log_quality: Tensor | None, mask: Tensor | None, jitter: float
 ) -> tuple[Tensor, Tensor]:
-    """Return ``K_ii`` (B, N), 0 at padding, NaN if not definite; and definiteness."""
+    """Return inclusion probabilities (B, N), differentiable, and successes (B,).
+
+    ``K_ii`` is 0 where ``mask`` (B, N; True for items) is False.  A set succeeds, True,
+    if its ``M`` is positive definite to rounding and no ``X_ii`` negative; else NaN.
+    ``jitter`` is a ridge relative to the diagonal; others are as in :func:`loss`.
+    """
 
     def evaluate(_: bool) -> Evaluation:
-        """Compute ``K_ii``, NaN where not definite, and the pull-back."""
+        """Return probabilities, successes, the marginals to save, and pull_back."""
         resolvent = Resolvent(X, log_quality, mask, jitter)
         found = resolvent.marginals
         failed = ~resolvent.definite[:, None]
 
         def pull_back(W: Tensor, *found: Tensor) -> tuple[Tensor | None, ...]:
-            """Return gradients in X and u of ``Σ_i W_i K_ii``; 0 where it failed."""
+            """Return gradients in X and u from ``W``, that in ``K_ii``; 0 if failed."""
             W = W.masked_fill(failed, 0.0)
             slope = 2.0 * resolvent.quality_gradient(W, *found)
             G = resolvent.gradient(W, of_log_det=False)
@@ -119,13 +125,13 @@ def marginals(
 
 
 def can_use_fused_kernel(X: Tensor) -> bool:
-    """Return whether sets of the size of ``X`` (B, N, N) fit the Triton kernel."""
+    """Return whether ``X`` (B, N, N) is on a GPU with Triton, in sets small enough."""
     return len(X) > 0 and 0 < X.shape[-1] <= FUSED_ITEMS and _has_triton(X.device.type)
 
 
 @cache
 def _has_triton(device_type: str) -> bool:
-    """Return whether Triton is installed for a device, which must be CUDA."""
+    """Return whether the type of a device is "cuda" and Triton is installed."""
     return device_type == "cuda" and importlib.util.find_spec("triton") is not None
 
 
@@ -137,7 +143,7 @@ def plain_loss_terms(
     *,
     gradient: bool,
 ) -> LossTerms:
-    """Return losses, and gradients if asked for, of ``X`` as in :func:`loss`."""
+    """Return :func:`loss` by PyTorch's operations, with ``gradient`` gradients too."""
     members, jitter = targets.members, float(settings.jitter)
     sets = torch.arange(len(X), device=X.device)[:, None, None]
     X_y = X[sets, members[:, :, None], members[:, None, :]]
@@ -182,7 +188,11 @@ class TargetInverse:
 
 
 class Resolvent:
-    """The matrices that the module docstring names, in two buffers beside ``X``."""
+    """``M`` of the module docstring, and the quantities made of it, for B sets.
+
+    Beside ``X`` there are two buffers: ``M``, which is replaced by its Cholesky factor,
+    its inverse and perhaps the gradient in turn, and ``spare``.
+    """
 
     def __init__(
         self, X: Tensor, log_quality: Tensor | None, mask: Tensor | None, jitter: float
@@ -220,7 +230,10 @@ class Resolvent:
 
     @cached_property
     def marginals(self) -> tuple[Tensor, Tensor]:
-        """``K_ii`` and ``1 - K_ii`` (B, N), neither by cancellation; inverts ``M``."""
+        """``K_ii`` and ``1 - K_ii`` (B, N), neither by cancellation.
+
+        Replaces the factor in ``M`` by the inverse of ``M``, once.
+        """
         self.spare = torch.empty_like(self.M)
         invert_cholesky(self.M, self.spare)
         r, diagonal = self.r, self.M.diagonal(dim1=-2, dim2=-1)
@@ -232,10 +245,11 @@ class Resolvent:
         return included.clamp(0.0, 1.0), (self.c**2 * diagonal).clamp(0.0, 1.0)
 
     def gradient(self, W: Tensor | None, *, of_log_det: bool) -> Tensor:
-        """Return the gradient of ``Σ_i W_i K_ii`` in ``X``, without the ridge.
+        """Return the gradient (B, N, N) of ``Σ_i W_i K_ii`` in ``X`` with its ridge.
 
-        ``of_log_det`` adds that of ``log det(L + I)``; ``W`` (B, N) None is zero.  Call
-        :attr:`marginals` first.  The result may be ``M`` itself, which is lost.
+        That in ``X`` itself follows by :func:`raise_diagonal`.  ``W`` (B, N) None is
+        zero; ``of_log_det`` adds the gradient of ``log det(L + I)``.  Read
+        :attr:`marginals` before, and nothing after: the result may overwrite ``M``.
         """
         G = self.M
         if W is not None:
@@ -247,7 +261,10 @@ class Resolvent:
         return G.mul_(self.r[:, :, None]).mul_(self.r[:, None, :])
 
     def quality_gradient(self, W: Tensor, included: Tensor, excluded: Tensor) -> Tensor:
-        """Return half the gradient of ``Σ_i W_i K_ii`` in ``u``, by the marginals."""
+        """Return half the gradient (B, N) of ``Σ_i W_i K_ii`` in the log-quality.
+
+        ``W`` is (B, N); ``included`` and ``excluded`` are the :attr:`marginals`.
+        """
         c_squared = self.c**2
         torch.mul(self.M, self.M, out=self.spare)
         self.spare.diagonal(dim1=-2, dim2=-1).zero_()
@@ -263,7 +280,7 @@ def _clear_padding(M: Tensor, mask: Tensor | None) -> None:
 
 
 def raise_diagonal(X: Tensor, jitter: float | Tensor) -> None:
-    """Multiply the diagonal by ``1 + jitter`` in place, of a matrix or its gradient."""
+    """Multiply the diagonal of each ``X`` (B, N, N) by ``1 + jitter``, in place."""
     if isinstance(jitter, Tensor) or jitter:
         X.diagonal(dim1=-2, dim2=-1).mul_(1.0 + jitter)
 
@@ -272,7 +289,7 @@ def raise_diagonal(X: Tensor, jitter: float | Tensor) -> None:
 
 
 def factor_cholesky(M: Tensor, tolerance: float) -> tuple[Tensor, Tensor]:
-    """Put Cholesky factors into ``M``; return ``log det M`` and definiteness, (B,).
+    """Replace ``M`` by its Cholesky factor; return ``log det M``, definiteness: (B,).
 
     ``M`` (B, N, N) is contiguous; its transpose then holds the lower factors, as LAPACK
     wants them.  Logarithms are summed in double precision.  A matrix is not definite if
@@ -291,7 +308,7 @@ def factor_cholesky(M: Tensor, tolerance: float) -> tuple[Tensor, Tensor]:
 
 
 def invert_cholesky(M: Tensor, spare: Tensor) -> None:
-    """Turn the result of :func:`factor_cholesky` into the inverse, in its place.
+    """Replace the factor that :func:`factor_cholesky` left by the matrix's inverse.
 
     On a GPU by a product of triangular inverses: ``cholesky_inverse`` would wait there
     to see whether it failed.  ``spare`` has the shape of ``M`` and is overwritten.
@@ -313,10 +330,10 @@ def invert_by_product(M: Tensor, spare: Tensor) -> None:
 
 
 def _invert_triangles(lower: Tensor, out: Tensor) -> None:
-    """Turn the identity ``out`` into the inverse of lower triangular matrices.
+    """Turn identities ``out`` (B, n, n) into inverses of ``lower``, triangular.
 
     By halves, so that all but the smallest are products: of 16 matrices of 1000 rows,
-    one call of ``solve_triangular`` takes longer, or is waited for.
+    one call of ``solve_triangular`` takes longer, or waits for the GPU.
     """
     size = lower.shape[-1]
     if size <= _SOLVED:

@@ -13,8 +13,8 @@ from variegate.torch.choosing import Subsets, choose_greedily, draw_subsets
 from variegate.torch.inputs import (
     Kernels,
     LowRank,
+    check_kernels,
     check_tensors,
-    checked_kernels,
     with_batch_axis,
 )
 from variegate.torch.targets import NOT_DEFINITE, ZERO_PROBABILITY, raise_if_failed
@@ -69,15 +69,16 @@ class LEnsembles:
         mask: Tensor | None = None,
         jitter: float = 0.0,
     ) -> None:
-        self._kernels = checked_kernels(kernel, log_quality, mask, jitter)
+        self._kernels = check_kernels(kernel, log_quality, mask, jitter)
 
     def batch(
         self, subsets: Tensor | None = None, name: str = "subsets", **costs: Any
     ) -> Kernels:
-        """Check the tensors of a call; return them with the kernels, by batch.
+        """Return the kernels with subsets and costs, checked, all with a batch axis.
 
-        ``name`` is the name of the subsets in messages; ``costs`` are
-        ``false_positive``, ``false_negative`` and ``costs``.
+        ``subsets`` are boolean or item numbers padded with -1, called ``name`` in
+        messages; ``costs`` are, as tensors or None, ``false_positive``,
+        ``false_negative``, and ``costs``, those of choosing an item.
         """
         check_tensors({**costs, name: subsets}, self._kernels.device)
         if subsets is not None:
@@ -99,7 +100,8 @@ class LEnsembles:
         """Return the log-probability of one subset of each set.
 
         ``log det L_y - log det(L + I)``, (B,); minus infinity, with a gradient of zero,
-        where ``L_y`` is singular.  Subsets are boolean, or item numbers padded with -1.
+        where ``L_y`` is singular.  Subsets are boolean (B, N), or item numbers (B, k)
+        padded with -1.
         """
         return -self._negative_log_probs(self.batch(subsets), check)
 
@@ -109,14 +111,18 @@ class LEnsembles:
         return self._negative_log_probs(self.batch(), check)
 
     def _negative_log_probs(self, batch: Kernels, check: bool | None) -> Tensor:
-        """Return ``log det(L + I) - log det L_y`` (B,); ``y`` is empty by default."""
+        """Return ``log det(L + I) - log det L_y`` (B,), or () of one set.
+
+        ``y`` are the subsets of ``batch``, empty if it has none; infinite where ``L_y``
+        is singular.  ``check`` tells whether failed sets raise an error.
+        """
         tolerance = _ROUNDING[self._kernels.kernel.dtype]
         value, failed = batch.losses(batch.targets(1.0), 0.0, False, tolerance)
         raise_if_failed(failed.masked_fill(failed == ZERO_PROBABILITY, 0), check)
         return batch.without_axis(value)
 
     def marginals(self, check: bool | None = None) -> Tensor:
-        """Return ``K_ii`` (B, N), the probability of each item; 0 at padding."""
+        """Return the probability ``K_ii`` of each item (B, N); 0 at padding."""
         batch = self.batch()
         included, definite = batch.marginals()
         raise_if_failed(~definite * NOT_DEFINITE, check)
@@ -211,7 +217,7 @@ class LEnsembles:
         return Subsets.of(batch.without_axis(draw_subsets(batch, n, k, generator)))
 
     def _batch_to_choose_from(self, **costs: Any) -> Kernels:
-        """Return kernels with a batch axis and costs; refuse a jitter."""
+        """Return :meth:`batch` with the ``costs`` of items; refuse a jitter."""
         if self._kernels.jitter:
             raise ValueError(
                 "kernels with a jitter cannot be chosen from: add it to the diagonal"

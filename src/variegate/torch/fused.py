@@ -33,7 +33,7 @@ _REGISTERS = {16: 80}
 _STEP = 8
 
 
-def loss_terms(
+def fused_loss_terms(
     X: Tensor,
     log_quality: Tensor | None,
     targets: Targets,
@@ -41,7 +41,7 @@ def loss_terms(
     *,
     gradient: bool,
 ) -> LossTerms:
-    """Return losses and gradients as ``dense.plain_loss_terms`` does."""
+    """Return losses and, with ``gradient``, gradients: see :func:`evaluate_sets`."""
     n_items = X.shape[1]
     n_more = 0 if targets.mask is None else -n_items % _STEP
     if n_more:
@@ -57,7 +57,7 @@ def loss_terms(
 
 
 def _add_padding(targets: Targets, n_more: int) -> Targets:
-    """Add ``n_more`` padding items to all tensors with an axis of items."""
+    """Return targets with ``n_more`` more items, padding, in every tensor of items."""
     wider: dict[str, Any] = {"n_items": targets.n_items + n_more}
     for name in ("subsets", "false_positive", "false_negative", "mask"):
         given = getattr(targets, name)
@@ -75,7 +75,7 @@ def _launch_kernel(
     settings: LossSettings,
     gradient: bool,
 ) -> LossTerms:
-    """Run the Triton kernel on sets of one width; return losses and gradients."""
+    """Run the Triton kernel; return losses and gradients as ``fused_loss_terms``."""
     lam, hinge, _, tolerance = settings
     jitter, doubtful = float(settings.jitter), DOUBTFUL[X.dtype]
     n_sets, n_items = X.shape[:2]
@@ -89,10 +89,10 @@ def _launch_kernel(
         evaluate_sets[(n_sets,)](
             X,
             X if log_quality is None else log_quality.contiguous(),
-            _as_bytes(targets.subsets),
+            _make_contiguous(targets.subsets),
             _expand_costs(targets.false_positive, X),
             _expand_costs(targets.false_negative, X),
-            X if targets.mask is None else _as_bytes(targets.mask),
+            X if targets.mask is None else _make_contiguous(targets.mask),
             _settings_tensor(lam, 1.0 + jitter, X.device),
             value,
             failed,
@@ -123,8 +123,8 @@ def _launch_kernel(
     return LossTerms(value, G, slope, failed)
 
 
-def _as_bytes(given: Tensor) -> Tensor:
-    """Return a contiguous tensor, booleans viewed as bytes."""
+def _make_contiguous(given: Tensor) -> Tensor:
+    """Return a contiguous tensor for Triton; booleans are viewed as uint8."""
     given = given.contiguous()
     return given.view(torch.uint8) if given.dtype == torch.bool else given
 
@@ -138,7 +138,7 @@ def _expand_costs(given: Tensor | float, X: Tensor) -> Tensor:
 
 @lru_cache(maxsize=256)
 def _settings_tensor(lam: float, raised: float, device: torch.device) -> Tensor:
-    """Return numbers on the device, in all their digits: Triton would cut them."""
+    """Return ``λ`` and ``1 + jitter`` in double: Triton would round arguments."""
     given = torch.empty(2, dtype=torch.float64, device=device)
     for place, number in enumerate((lam, raised)):
         given[place].fill_(number)  # unlike a copy, this is not waited for
@@ -147,13 +147,14 @@ def _settings_tensor(lam: float, raised: float, device: torch.device) -> Tensor:
 
 @triton.jit
 def _gauss_jordan_step(A, pivots, is_done, j, row, item):
-    """Take the step of Gauss and Jordan at pivot ``j`` of a matrix that was symmetric.
+    """Return ``A``, ``pivots``, ``is_done`` after the Gauss-Jordan step at item ``j``.
 
-    With pivot ``d``, that is ``A_ik - (A_ij / d) A_jk`` for all, and ``1 - 1/d`` in
-    place of ``A_jj / d`` and ``1 + d`` in place of ``A_jj`` make the same formula right
-    for the row, the column and the place of the pivot.  With a unit diagonal pivots
-    are at most one, so nothing cancels.  Columns are rows, but for the sign of those
-    that are done.
+    ``row`` and ``item`` are item numbers, and ``is_done`` marks the earlier steps.
+    Steps at all items make of a symmetric ``A`` its inverse.  With pivot ``d``, a step
+    is ``A_ik - (A_ij / d) A_jk``; ``1 - 1/d`` for ``A_jj / d`` and ``1 + d`` for
+    ``A_jj`` make this right for the row, the column and the entry of the pivot.  With a
+    unit diagonal pivots are at most one, so nothing cancels.  Columns are rows, but for
+    the sign of those that are done.
     """
     # Registers have no addresses: a row is the sum of all with the others masked.
     along = tl.sum(tl.where(row == j, A, 0.0), axis=0)
@@ -175,14 +176,17 @@ def _log_or_zero(x):
 
 
 @triton.jit
-def _all(holds):
+def _all_true(holds):
     """Return whether all flags of a vector hold."""
     return tl.min(holds.to(tl.int32), axis=0) == 1
 
 
 @triton.jit
 def _item_scales(u, x, raised, is_item, HAS_QUALITY: tl.constexpr):
-    """Return ``r``, ``c``, ``-log c``, the diagonal of ``M`` and one over its root."""
+    """Return ``r``, ``c``, ``-log c``, the diagonal of ``M`` and one over its root.
+
+    ``u`` is the log-quality, ``x`` the kernel's diagonal times ``raised``, 1 + jitter.
+    """
     if HAS_QUALITY:
         # Not by maximum and minimum, which lose NaN.
         above = tl.where(u < 0.0, 0.0, u)
@@ -199,7 +203,10 @@ def _item_scales(u, x, raised, is_item, HAS_QUALITY: tl.constexpr):
 
 @triton.jit
 def _judge_loss(loss, reason, HINGE: tl.constexpr):
-    """Return the loss, the reason of a failure, and whether there is a gradient."""
+    """Return the loss, the reason if it failed, else 0, and whether it has a gradient.
+
+    Failed losses are inf (reason 1, ZERO_PROBABILITY) or NaN; HINGE makes 0 the least.
+    """
     reason = tl.where((reason == 0) & (loss == float("inf")), 1, reason)
     is_finite = (loss > float("-inf")) & (loss < float("inf"))
     reason = tl.where((reason == 0) & (is_finite == 0), 2, reason)
@@ -239,7 +246,7 @@ def evaluate_sets(
     SMALLEST_ERROR: tl.constexpr,
     SIZE: tl.constexpr,
 ):
-    """Fill ``value`` and ``failed`` (B,), and the matrices of the gradient.
+    """Fill losses ``value``, ``failed`` (0, or the reason), (B,), and the gradients.
 
     Parameters
     ----------
@@ -251,11 +258,11 @@ def evaluate_sets(
     settings : double (2,)
         ``λ``, and one plus the jitter.
     slope : (B, N)
-        The gradient in the log-quality.
-    of_target : (B, N, N)
-        The gradient in ``X``; with a ``MARGIN``, but for the jitter, the product of
-        ``left`` and ``right`` is to be added to it.
-    left, right : (B, N, N)
+        The gradient in the log-quality, if ``GRADIENT``; so are the next ones.
+    of_target, left, right : (B, N, N)
+        The gradient in ``X``; if ``MARGIN`` (``λ > 0``), add ``left @ right`` to it.
+    n_numbers, SIZE : int
+        ``k`` of ``subsets``, and the rows that a program holds, a power of two.
     """
     dtype = X.dtype.element_ty
     set_ = tl.program_id(0).to(tl.int64)
@@ -290,7 +297,7 @@ def evaluate_sets(
         wanted = times > 0
     else:
         wanted = tl.load(subsets + places + item, mask=is_inside, other=0) != 0
-    is_wrong = is_wrong | (_all(is_item | (wanted == 0)) == 0)
+    is_wrong = is_wrong | (_all_true(is_item | (wanted == 0)) == 0)
     wanted = wanted & is_item
     positive = tl.load(false_positive + places + item, mask=is_item, other=0.0)
     negative = tl.load(false_negative + places + item, mask=is_item, other=0.0)
@@ -299,7 +306,7 @@ def evaluate_sets(
     # The wanted items: log det and inverse of X_y, an identity around it.
     x = raised * tl.load(X + item * (N + 1), mask=is_item, other=0.0)
     own = tl.where(wanted, x, 1.0)
-    is_possible = _all(own > 0.0)
+    is_possible = _all_true(own > 0.0)
     scale = 1.0 / tl.sqrt(tl.where(own > 0.0, own, 1.0))
     is_target = wanted[:, None] & wanted[None, :]
     A = tl.load(X + cells, mask=is_target, other=0.0)
@@ -319,7 +326,7 @@ def evaluate_sets(
                 A, pivots, is_done = _gauss_jordan_step(
                     A, pivots, is_done, j, row, item
                 )
-    is_possible = is_possible & _all(pivots > TARGET_TOLERANCE)
+    is_possible = is_possible & _all_true(pivots > TARGET_TOLERANCE)
     log_det_target = tl.sum(_log_or_zero(own) + _log_or_zero(pivots), axis=0)
     if GRADIENT:
         A *= scale[:, None] * scale[None, :]
@@ -339,7 +346,7 @@ def evaluate_sets(
     for j in range(N):
         A, pivots, is_done = _gauss_jordan_step(A, pivots, is_done, j, row, item)
     V = A * (scale[:, None] * scale[None, :])
-    is_definite = _all(x >= 0.0) & _all(pivots > TOLERANCE)
+    is_definite = _all_true(x >= 0.0) & _all_true(pivots > TOLERANCE)
     log_terms = _log_or_zero(own) + _log_or_zero(pivots) + 2.0 * above.to(tl.float64)
     log_det += tl.sum(log_terms, axis=0)
 

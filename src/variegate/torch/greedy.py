@@ -7,8 +7,8 @@ next squared pivot of a Cholesky factorisation of ``S``, which grows by a column
 
 As in :mod:`variegate.decoding.greedy`, the next item is the one that raises the
 probability most, while any does; with a budget, the one with the most gain for its cost
-among the items that still fit.  Every round is a few operations on all sets, and a set
-that has ended waits for the others.
+among the items that still fit.  Every round is a few operations on all sets; a set that
+has ended is not ``active`` (B,) any more, and takes no item in later rounds.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ _ROUNDS_UNASKED = 16
 
 
 class Residuals(ABC):
-    """Residuals of ``B`` sets of ``N`` items.
+    """Residuals of the items of ``B`` sets of ``N`` items, updated as items are taken.
 
-    ``squared_lengths`` (B or 1, N) are the diagonal before it was scaled to one,
-    ``log_quality`` and ``mask`` are (B, N), and memory is set aside for ``n_columns``
-    items that will be taken.
+    ``squared_lengths`` (B or 1, N) are the diagonal of the similarity before it was
+    scaled to one, ``log_quality`` and ``mask`` are (B, N), and ``n_columns`` is the
+    number of items that will be taken, for which memory is set aside, None if unknown.
     """
 
     _columns: Tensor
@@ -76,15 +76,18 @@ class Residuals(ABC):
         return self._sound & (self.residual > least).all(dim=1)
 
     def gain(self) -> Tensor:
-        """Return rises (B, N) in log-probability by each item; -inf if impossible."""
+        """Return the rise in log-probability (B, N) by taking each item next.
+
+        -inf for items that were taken, are padding, or lie in the span of those taken.
+        """
         gain = self.residual.log().add_(self.twice_log_scale)
         return gain.masked_fill_(~(self.residual > self.tolerance), -torch.inf)
 
     def take(self, item: Tensor, active: Tensor) -> None:
-        """Take one item (B,) of each set that is active (B,), and update the others."""
+        """Take one item (B,) of each ``active`` (B,) set; update residuals, columns."""
         usable = (self.residual > self.tolerance) & active[:, None]
         pivot = self.residual.gather(1, item[:, None])
-        column = self._column(item, torch.where(active[:, None], pivot, 1.0), active)
+        column = self._compute_column(item, pivot.where(active[:, None], 1.0), active)
         # Items in the span have entries of rounding, which must not add up.
         column = torch.where(usable, column, 0.0)
         if self._columns.shape[1]:
@@ -97,16 +100,22 @@ class Residuals(ABC):
 
     @property
     def columns(self) -> Tensor:
-        """The columns of the factor of ``S``, in rows: (B, count, N)."""
+        """Columns of ``S``'s factor, as rows (B, count, N); (B, 0, N) if not kept."""
         return self._columns[:, : self.count]
 
     @abstractmethod
-    def _column(self, item: Tensor, pivot: Tensor, active: Tensor) -> Tensor:
-        """Return the new column (B, N) of ``S``'s factor; ``pivot`` is the residual."""
+    def _compute_column(self, item: Tensor, pivot: Tensor, active: Tensor) -> Tensor:
+        """Return the next column (B, N) of ``S``'s Cholesky factor, for an item (B,).
+
+        ``pivot`` (B, 1) is its residual; sets not ``active`` (B,) ignore the column.
+        """
 
 
 def _reserve_row(kept: Tensor, count: int) -> Tensor:
-    """Return the kept rows (B, capacity, ...) with room for one more than ``count``."""
+    """Return ``kept`` (B, capacity, D), or a copy of twice the capacity if it is full.
+
+    It is full if ``count`` rows are in use; the new rows are not initialized.
+    """
     if count < kept.shape[1]:
         return kept
     larger = kept.new_empty(kept.shape[0], 2 * kept.shape[1], kept.shape[2])
@@ -126,8 +135,8 @@ class DenseResiduals(Residuals):
         self._matrix = matrix.expand(n_sets, n_items, n_items)
         self._columns = self.residual.new_empty(n_sets, self._capacity, n_items)
 
-    def _column(self, item: Tensor, pivot: Tensor, active: Tensor) -> Tensor:
-        """Return the row of scaled ``S`` less its projection, over ``√pivot``."""
+    def _compute_column(self, item: Tensor, pivot: Tensor, active: Tensor) -> Tensor:
+        """Return the row of ``S`` less the part of earlier columns, over ``√pivot``."""
         own = self._over_length.gather(1, item[:, None])
         column = self._matrix[self._sets, item] * self._over_length * own
         if self.count:
@@ -160,8 +169,8 @@ class FactoredResiduals(Residuals):
         self._directions = features.new_empty(n_sets, capacity, features.shape[2])
         self._columns = features.new_empty(n_sets, n_columns, n_items)
 
-    def _column(self, item: Tensor, pivot: Tensor, active: Tensor) -> Tensor:
-        """Return the features' part along the new item's residual direction."""
+    def _compute_column(self, item: Tensor, pivot: Tensor, active: Tensor) -> Tensor:
+        """Keep an item's residual direction; return its products with unit features."""
         shared = len(self._features) == 1
         new = self._features[0, item] if shared else self._features[self._sets, item]
         directions = self._directions[:, : self.count]
@@ -197,12 +206,16 @@ class RemainingBudget:
         self._k = k
 
     def affords(self) -> Tensor:
-        """Return whether each set (B,) has ``k`` items, or all, within the budget."""
+        """Return whether each set (B,) affords its ``k`` cheapest items (None: all)."""
         cheapest = self._costs.sort(dim=1).values[:, : self._k]
         return cheapest.sum(dim=1) <= self._limit
 
     def score(self, gain: Tensor, count: int) -> Tensor:
-        """Return gains by cost; -inf unless the ``k - count`` items to come fit."""
+        """Return gains (B, N) divided by costs, negative ones multiplied by them.
+
+        -inf unless the item, the ``count`` items taken, and the cheapest others that
+        make ``k`` of them fit the budget.
+        """
         # Dividing a loss by its cost would favour expensive items.
         costs = self._costs.to(gain.dtype)
         score = torch.where(gain > 0, gain / costs, gain * costs)
@@ -210,7 +223,10 @@ class RemainingBudget:
         return torch.where(fits, score, -torch.inf)
 
     def _least_totals(self, count: int) -> Tensor:
-        """Return least totals (B, N) of ``k`` items, one coming after ``count``."""
+        """Return the least total cost (B, N) of ``k`` items if each one is taken next.
+
+        ``count`` are taken already; without ``k``, the cost of these and the next.
+        """
         spent = self._spent[:, None]
         if self._k is None:
             return spent + self._costs
@@ -233,17 +249,18 @@ def choose_items(
     rounds: int,
     *,
     above: float = -math.inf,
-    room: RemainingBudget | None = None,
+    budget: RemainingBudget | None = None,
     open_ended: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Take up to ``rounds`` items from every set, the best first.
 
-    A set ends where no gain exceeds ``above``: 0 where the probability must rise.  If
-    sets may end long before ``rounds`` (``open_ended``), every few rounds a check waits
-    for the device to see whether all have ended; otherwise nothing waits.
+    The best item has the largest gain, or score with a ``budget``.  A set ends where no
+    gain exceeds ``above``: 0 where the probability must rise.  If sets may end long
+    before ``rounds`` (``open_ended``), every few rounds a check waits for the device to
+    see whether all have ended.  ``residuals`` and ``budget`` are updated.
 
     Returns item numbers (B, rounds), -1 after the last, and their rises in
-    log-probability, -inf after the last.
+    log-probability (B, rounds), -inf after the last; fewer columns if all ended before.
     """
     n_sets = len(residuals.residual)
     tie = _TIE[residuals.residual.dtype]
@@ -254,15 +271,15 @@ def choose_items(
         if asked and not bool(active.any()):
             break
         gain = residuals.gain()
-        score = gain if room is None else room.score(gain, count)
+        score = gain if budget is None else budget.score(gain, count)
         best = score.amax(dim=1, keepdim=True)
         # The smallest number of all items with the same score, to rounding.
         item = (score >= best - tie).to(torch.uint8).argmax(dim=1)
         own = gain.gather(1, item[:, None]).squeeze(1)
         active = active & (best.squeeze(1) > -torch.inf) & (own > above)
         residuals.take(item, active)
-        if room is not None:
-            room.spend(item, active)
+        if budget is not None:
+            budget.spend(item, active)
         items.append(torch.where(active, item, -1))
         gains.append(torch.where(active, own, -torch.inf))
     if not items:

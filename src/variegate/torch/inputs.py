@@ -59,12 +59,12 @@ class Kernels:
 
     @property
     def n_sets(self) -> int:
-        """``B``."""
+        """The number ``B`` of ground sets."""
         return int(self.kernel.shape[0])
 
     @property
     def n_items(self) -> int:
-        """``N``."""
+        """The number ``N`` of items of each ground set, padding included."""
         return int(self.kernel.shape[1])
 
     @property
@@ -79,7 +79,7 @@ class Kernels:
 
     @property
     def present(self) -> Tensor:
-        """Where there is an item (B, N): the mask, or all of it without one."""
+        """True where there is an item (B, N): the mask, or True without one."""
         if self.mask is not None:
             return self.mask
         true = torch.ones((), dtype=torch.bool, device=self.device)
@@ -92,20 +92,29 @@ class Kernels:
         hinge: bool = True,
         tolerance: float | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Return losses (B,) by :class:`LossSettings`, and failures, 0 for none."""
+        """Return losses (B,), differentiable, and a code of failure (B,) for each set.
+
+        The weight of the margin is ``lam``; with ``hinge``, losses below zero are zero.
+        A subset counts as of probability zero where a squared pivot of its kernel is at
+        most ``tolerance`` times the diagonal (None: where it is in doubt).  Codes are
+        0, ZERO_PROBABILITY, NOT_DEFINITE and WRONG_TARGET of the module ``targets``.
+        """
         loss = low_rank.loss if self.is_low_rank else dense.loss
         settings = LossSettings(lam, hinge, self.jitter, tolerance)
         return loss(self.kernel, self.log_quality, targets, settings)
 
     def marginals(self) -> tuple[Tensor, Tensor]:
-        """Return ``K_ii`` (B, N), 0 at padding, and definiteness of kernels (B,)."""
+        """Return ``K_ii`` (B, N), 0 at padding, NaN in failed sets; successes (B,)."""
         given = (self.kernel, self.log_quality, self.mask)
         if self.is_low_rank:
             return low_rank.marginals(*given, self.jitter)
         return dense.marginals(*given, float(self.jitter))
 
     def targets(self, omega: float) -> Targets:
-        """Return subsets, by default empty; costs are 1 and ``omega`` if not given."""
+        """Return the subsets, empty if none were given, with their costs of errors.
+
+        If not given, these are 1 for false positives and ``omega`` for false negatives.
+        """
         subsets = self.subsets
         if subsets is None:
             subsets = self.kernel.new_zeros(self.n_sets, 0, dtype=torch.long)
@@ -115,20 +124,20 @@ class Kernels:
         return Targets(subsets, self.n_items, *costs, self.mask, self.kernel.dtype)
 
     def without_axis(self, values: Tensor) -> Tensor:
-        """Return values (B, ...) without the axis of the sets if one was given."""
+        """Return ``values`` (B, ...), without the first axis if one set was given."""
         return values[0] if self.is_single else values
 
 
-def checked_kernels(
+def check_kernels(
     kernel: Tensor | LowRank,
     log_quality: Tensor | None,
     mask: Tensor | None,
     jitter: float,
 ) -> Kernels:
-    """Check tensors; return them as given, (N, ...) or (B, N, ...), in one precision.
+    """Return tensors as :class:`Kernels` of one precision, types and devices checked.
 
     Double if the kernel or ``log_quality`` is, else single; ``jitter`` is a ridge
-    relative to the diagonal.  :func:`with_batch_axis` checks the shapes.
+    relative to the diagonal.  Shapes stay: :func:`with_batch_axis` checks them.
     """
     is_low_rank = isinstance(kernel, LowRank)
     matrix: Any = kernel.features if isinstance(kernel, LowRank) else kernel
@@ -149,7 +158,7 @@ def checked_kernels(
 
 
 def check_tensors(tensors: Mapping[str, Any], device: torch.device) -> None:
-    """Refuse values, by name, other than None and tensors on the kernel's device."""
+    """Raise ValueError for a named value other than None or a tensor on ``device``."""
     for name, given in tensors.items():
         if given is None:
             continue
@@ -160,8 +169,9 @@ def check_tensors(tensors: Mapping[str, Any], device: torch.device) -> None:
 
 
 def with_batch_axis(given: Kernels, name: str) -> Kernels:
-    """Check shapes and give every tensor a batch axis; one without is for all sets.
+    """Return kernels with their shapes checked and a batch axis in every tensor.
 
+    A tensor without one is the same for all sets; if none has one, there is one set.
     ``name`` is the name of the subsets in messages.
     """
     names = ("log_quality", "mask", "false_positive", "false_negative", "costs")
@@ -205,7 +215,10 @@ def with_batch_axis(given: Kernels, name: str) -> Kernels:
 
 
 def _check_real(title: str, values: Any, others: str = "") -> None:
-    """Refuse values other than a floating-point tensor, in a message on ``title``."""
+    """Raise ValueError unless ``values`` are a floating-point tensor.
+
+    ``title``, their name, and ``others``, as ", or LowRank", are for the message alone.
+    """
     if not isinstance(values, Tensor) or not values.is_floating_point():
         found = getattr(values, "dtype", type(values).__name__)
         raise ValueError(

@@ -46,7 +46,7 @@ _SMALLEST_WEIGHT = 1e-30
 
 
 def check_kernel(kernel: Kernel) -> None:
-    """Refuse a kernel that has no form for a device."""
+    """Raise ValueError for a kernel, or a part, that no device can compute."""
     if isinstance(kernel, Mixture):
         for part in kernel._learned_kernels().values():
             check_kernel(part)
@@ -66,7 +66,10 @@ def check_kernel(kernel: Kernel) -> None:
 
 
 def low_rank_form(kernel: Kernel, example: Example) -> Factors | int | None:
-    """Return the low-rank factors of a similarity, or its number of kinds, or None."""
+    """Return the factors of an example's similarity, None if a matrix is faster.
+
+    For a Kinds kernel, whose factors change as it learns, the number of kinds instead.
+    """
     n_items = len(example.ground_set)
     if type(kernel) is Kinds and is_low_rank(kernel.embedding_size, n_items):
         return kernel.embedding_size
@@ -80,20 +83,21 @@ def prepare_kernel(
     low_rank: Sequence[Factors] | int | None,
     jitter: float,
 ) -> KernelOf:
-    """Prepare the kernel of a batch, for its parameters.
+    """Return a function from flat parameters on the device to the kernels of a batch.
 
-    ``low_rank`` are the results of :func:`low_rank_form`, all with the same columns.
+    ``low_rank`` is None for matrices, else the factors of each set, with the same
+    columns, or the number of kinds; ``jitter`` is a ridge relative to the diagonal.
     """
     if low_rank is None:
-        similarity = _similarity(kernel, batch)
+        similarity = _prepare_similarity(kernel, batch)
         return lambda parameters: Kernels(similarity(parameters), jitter=jitter)
     if not isinstance(low_rank, int):
-        return _factored_kernel(batch, low_rank, jitter, learned=kernel.domain.size > 0)
+        return _prepare_factors(batch, low_rank, jitter, learned=kernel.domain.size > 0)
     assert isinstance(kernel, Kinds)
     items, parts = _prepare_kinds(kernel, batch)
 
-    def by_features(added: Tensor) -> Kernels:
-        """Return kernels by features; ``added`` is the learned shift of parameters."""
+    def build_kernels(added: Tensor) -> Kernels:
+        """Return low-rank kernels; ``added`` (n,) shifts the first parameters."""
         # S = (1 - ε) φ φᵀ + ε I, and its diagonal is one: the ridge, with the jitter,
         # is (ε + jitter) / (1 - ε) times the diagonal of (1 - ε) φ φᵀ.
         weight, bias, epsilon = parts(added)
@@ -101,17 +105,17 @@ def prepare_kernel(
         ridge = (epsilon + jitter) / (1.0 - epsilon)
         return Kernels(features, is_low_rank=True, jitter=ridge)
 
-    return by_features
+    return build_kernels
 
 
-def _similarity(kernel: Kernel, batch: ExampleBatch) -> SimilarityOf:
-    """Prepare the similarity of a batch, for the parameters of its kernel."""
+def _prepare_similarity(kernel: Kernel, batch: ExampleBatch) -> SimilarityOf:
+    """Return a function from the kernel's parameters to similarities (B, N, N)."""
     if isinstance(kernel, FixedKernel):
-        return _fixed_similarity(kernel, batch)
+        return _prepare_fixed_similarity(kernel, batch)
     if isinstance(kernel, Mixture):
-        return _mixture_similarity(kernel, batch)
+        return _prepare_mixture(kernel, batch)
     if isinstance(kernel, WeightedSum):
-        return _weighted_similarity(
+        return _prepare_weighted_sum(
             _base_matrices(kernel, batch), kernel.n_weights, batch
         )
     if isinstance(kernel, Kinds):
@@ -119,7 +123,7 @@ def _similarity(kernel: Kernel, batch: ExampleBatch) -> SimilarityOf:
         return lambda added: similarities.kinds(items, *parts(added))
     assert isinstance(kernel, Metric)
     start = _to_device(kernel.start(), batch)
-    items = _checked_features(batch, kernel.block, start.shape[1])
+    items = _load_features(batch, kernel.block, start.shape[1])
     items = items - items.mean(dim=1, keepdim=True)  # distances keep their digits
     return lambda added: similarities.metric(items, start + added.view_as(start))
 
@@ -127,9 +131,12 @@ def _similarity(kernel: Kernel, batch: ExampleBatch) -> SimilarityOf:
 # Fixed similarities, and sums of them ---------------------------------------------
 
 
-def _fixed_similarity(kernel: FixedKernel, batch: ExampleBatch) -> SimilarityOf:
-    """Compute a similarity without parameters once; refuse impossible items."""
-    S = _fixed_matrix(kernel, batch)
+def _prepare_fixed_similarity(kernel: FixedKernel, batch: ExampleBatch) -> SimilarityOf:
+    """Compute a similarity without parameters; return a function that returns it.
+
+    Refuse wanted items whose similarity with themselves is not positive.
+    """
+    S = _compute_fixed_similarity(kernel, batch)
     _check_finite(S[None], batch)
     own = S.diagonal(dim1=1, dim2=2)
     impossible = (batch.targets.indicator & (own <= 0.0)).nonzero()
@@ -139,10 +146,10 @@ def _fixed_similarity(kernel: FixedKernel, batch: ExampleBatch) -> SimilarityOf:
     return lambda _: S
 
 
-def _weighted_similarity(
+def _prepare_weighted_sum(
     matrices: Iterator[Tensor], n_matrices: int, batch: ExampleBatch
 ) -> SimilarityOf:
-    """Return a function of weights (n_matrices,) to the sum of fixed similarities."""
+    """Return a function from weights (K,) to the sum of ``K`` matrices (B, N, N)."""
     shape = (n_matrices, *batch.shape, batch.shape[1])
     S = torch.empty(shape, dtype=torch.float64, device=batch.device)
     for matrix, out in zip(matrices, S, strict=True):
@@ -153,7 +160,7 @@ def _weighted_similarity(
 
 
 def _check_finite(S: Tensor, batch: ExampleBatch) -> None:
-    """Refuse similarities (K, B, N, N) with NaN or infinite entries."""
+    """Raise an error for the first set with similarities (K, B, N, N) not finite."""
     for matrix in S:
         wrong = (~matrix.isfinite()).flatten(1).any(dim=1).nonzero()
         if len(wrong):
@@ -165,20 +172,20 @@ def _check_finite(S: Tensor, batch: ExampleBatch) -> None:
 
 
 def _base_matrices(kernel: WeightedSum, batch: ExampleBatch) -> Iterator[Tensor]:
-    """Yield the similarities that a kernel sums, in the order of their weights."""
+    """Yield the similarities (B, N, N) that a kernel sums, in the order of weights."""
     if type(kernel) is MultipleKernel and kernel.approximation is None:
-        ladders = kernel._fitted_bandwidths()
-        features = [_dense_features(batch, block) for block in ladders]
+        by_block = kernel._fitted_bandwidths()
+        features = [_dense_features(batch, block) for block in by_block]
         plain = [items for items in features if items is not None]
-        if len(plain) == len(ladders):
-            for items, ladder in zip(plain, ladders.values(), strict=True):
-                bandwidths = ladder.tolist()
+        if len(plain) == len(by_block):
+            for items, found in zip(plain, by_block.values(), strict=True):
+                bandwidths = found.tolist()
                 yield from similarities.gaussians(items, bandwidths, kernel.anchored)
             yield from map(similarities.linear, plain if kernel.linear else ())
             return
     each = _call_for_each_set(kernel.matrices, batch)
     for place in range(kernel.n_weights):
-        yield batch.matrices([matrices[place] for matrices in each])
+        yield batch.pad_matrices([matrices[place] for matrices in each])
 
 
 def _call_for_each_set(
@@ -192,8 +199,11 @@ def _call_for_each_set(
     return found
 
 
-def _fixed_matrix(kernel: FixedKernel, batch: ExampleBatch) -> Tensor:
-    """Return a fixed similarity, made on the device if it is one of the library's."""
+def _compute_fixed_similarity(kernel: FixedKernel, batch: ExampleBatch) -> Tensor:
+    """Return the similarities (B, N, N) of a kernel without parameters.
+
+    Linear and Gaussian ones of dense features are computed on the device.
+    """
     if type(kernel) is Linear:
         items = _dense_features(batch, kernel.block)
         if items is not None:
@@ -203,15 +213,15 @@ def _fixed_matrix(kernel: FixedKernel, batch: ExampleBatch) -> Tensor:
         if items is not None:
             bandwidths = [kernel.bandwidth]
             return next(similarities.gaussians(items, bandwidths, kernel.anchored))
-    return batch.matrices(_call_for_each_set(kernel.prepare, batch))
+    return batch.pad_matrices(_call_for_each_set(kernel.prepare, batch))
 
 
 def _dense_features(batch: ExampleBatch, block: str | None) -> Tensor | None:
     """Return features (B, N, p) if all are dense and equally wide, else None."""
-    given = batch.block(block)
+    given = batch.list_features(block)
     is_plain = all(isinstance(features, np.ndarray) for features in given)
     if is_plain and len({features.shape[1] for features in given}) == 1:
-        return batch.features(given)
+        return batch.pad_features(given)
     return None
 
 
@@ -221,47 +231,50 @@ def _dense_features(batch: ExampleBatch, block: str | None) -> Tensor | None:
 def _prepare_kinds(
     kernel: Kinds, batch: ExampleBatch
 ) -> tuple[Tensor, Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]]:
-    """Return unit features ``x`` (B, N, d) and a function to ``W``, ``b`` and ``ε``.
+    """Return unit features ``x`` (B, N, d), and a function that returns W, b and ε.
 
-    Kinds have the probabilities ``softmax(W x + b)``; it takes the parameters, flat.
+    An item has the kinds with the probabilities ``softmax(W x + b)``.  The function
+    takes flat shifts (n,) from the first values of ``W``, ``b`` and log-odds of ``ε``.
     """
     start = kernel.weights(np.zeros(kernel.domain.size))
     weight, bias = (_to_device(part, batch) for part in start)
     center = _to_device(kernel.center_, batch)
-    items = _checked_features(batch, kernel.block, len(center))
+    items = _load_features(batch, kernel.block, len(center))
     log_odds = log(kernel.epsilon / (1.0 - kernel.epsilon))
 
-    def parts(added: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return ``W``, ``b``, ``ε`` from the learned shift of parameters, flat."""
+    def split_parameters(added: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return ``W``, ``b`` and ``ε`` from their shifts ``added`` (n,)."""
         in_weight, in_bias, in_odds = added.tensor_split([weight.numel(), -1])
         epsilon = torch.sigmoid(log_odds + in_odds[0])
         return weight + in_weight.view_as(weight), bias + in_bias, epsilon
 
-    return similarities.unit_rows(items - center), parts
+    return similarities.unit_rows(items - center), split_parameters
 
 
-def _checked_features(
-    batch: ExampleBatch, block: str | None, n_features: int
-) -> Tensor:
-    """Return features (B, N, n_features) of a block; refuse other widths."""
-    given = batch.block(block)
+def _load_features(batch: ExampleBatch, block: str | None, n_features: int) -> Tensor:
+    """Return features (B, N, n_features) of a block; refuse sets of another width."""
+    given = batch.list_features(block)
     for example, features in zip(batch.examples, given, strict=True):
         if features.shape[1] != n_features:
             with name_position_in_errors(example.position):
                 check_n_features(features, n_features)
-    return batch.features(given)
+    return batch.pad_features(given)
 
 
 def _to_device(array: FloatArray, batch: ExampleBatch) -> Tensor:
-    """Copy an array to the device of a batch."""
+    """Return a copy of an array on the device of a batch."""
     return torch.from_numpy(np.array(array)).to(batch.device)
 
 
-def _factored_kernel(
+def _prepare_factors(
     batch: ExampleBatch, factors: Sequence[Factors], jitter: float, *, learned: bool
 ) -> KernelOf:
-    """Prepare the kernel of fixed factors, whose weights may be learned."""
-    columns = batch.features([each.columns for each in factors])
+    """Return a function from weights (K,) of factors to low-rank kernels of a batch.
+
+    ``factors`` has the fixed factors of each set.  Unless ``learned``, all weights are
+    1, whatever is given.  Refuse wanted items that have zeros in all factors.
+    """
+    columns = batch.pad_features([each.columns for each in factors])
     owner = torch.from_numpy(factors[0].owner).to(batch.device)
     for example, each in zip(batch.examples, factors, strict=True):
         own = each.squared[example.members]
@@ -269,8 +282,8 @@ def _factored_kernel(
         if len(impossible):
             raise impossible_item_error(example.position, impossible[0])
 
-    def kernel(weights: Tensor) -> Kernels:
-        """Return features, columns times the roots of their factors' weights."""
+    def build_kernels(weights: Tensor) -> Kernels:
+        """Return kernels of the columns times the roots of their factors' weights."""
         F = columns
         if learned:
             least = weights.detach().clamp(min=_SMALLEST_WEIGHT)
@@ -278,28 +291,31 @@ def _factored_kernel(
             F = columns * root.index_select(0, owner)
         return Kernels(F, is_low_rank=True, jitter=jitter)
 
-    return kernel
+    return build_kernels
 
 
-def _mixture_similarity(kernel: Mixture, batch: ExampleBatch) -> SimilarityOf:
-    """Prepare the weighted sum of fixed and learned parts of a mixture."""
+def _prepare_mixture(kernel: Mixture, batch: ExampleBatch) -> SimilarityOf:
+    """Return a function from a mixture's parameters to similarities (B, N, N)."""
     parts = kernel._current_kernels()
-    fixed = [parts[place] for place in kernel._fixed_places()]
-    places = torch.from_numpy(kernel._fixed_places()).to(batch.device)
+    fixed = [parts[place] for place in kernel._fixed_indices()]
+    places = torch.from_numpy(kernel._fixed_indices()).to(batch.device)
     learned = {
-        place: _similarity(part, batch)
+        place: _prepare_similarity(part, batch)
         for place, part in kernel._learned_kernels().items()
     }
     sizes = [parts[place].domain.size for place in learned]
-    matrices = (_fixed_matrix(part, batch) for part in fixed)
-    of_fixed = _weighted_similarity(matrices, len(fixed), batch) if fixed else None
+    matrices = (_compute_fixed_similarity(part, batch) for part in fixed)
+    of_fixed = _prepare_weighted_sum(matrices, len(fixed), batch) if fixed else None
 
-    def similarity(parameters: Tensor) -> Tensor:
-        """Sum the parts (B, N, N); ``parameters`` are weights, then of each part."""
+    def mix_similarities(parameters: Tensor) -> Tensor:
+        """Return the weighted sum of the parts, by the weights and learned parameters.
+
+        ``parameters`` are the weights of all parts, then those of each learned part.
+        """
         weights, *own = parameters.split([len(parts), *sizes])
         terms = [] if of_fixed is None else [of_fixed(weights.index_select(0, places))]
         for (place, of), its in zip(learned.items(), own, strict=True):
             terms.append(weights[place] * of(its))
         return reduce(torch.add, terms)
 
-    return similarity
+    return mix_similarities

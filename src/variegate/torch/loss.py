@@ -114,8 +114,8 @@ class LargeMarginLoss(nn.Module):
         batch = ensembles.batch(
             targets,
             "targets",
-            false_positive=_checked_costs("false_positive", false_positive),
-            false_negative=_checked_costs("false_negative", false_negative),
+            false_positive=_check_costs("false_positive", false_positive),
+            false_negative=_check_costs("false_negative", false_negative),
         )
         targets = batch.targets(self.omega)
         value, failed = batch.losses(targets, self.lam, self.hinge)
@@ -128,11 +128,11 @@ class LargeMarginLoss(nn.Module):
         return value.sum() if self.reduction == "sum" else value.mean()
 
     def check(self) -> None:
-        """Wait for all losses so far, and raise for the first set that failed."""
+        """Wait for all losses so far; raise ValueError for the first that failed."""
         self._raise_received(wait=True)
 
     def _send_failures(self, failed: Tensor) -> None:
-        """Copy flags (B,) of this call from the GPU, to be raised once they arrive."""
+        """Begin to copy reasons of failures (B,) from the GPU; a later call raises."""
         flags = torch.empty(failed.shape, dtype=failed.dtype, pin_memory=True)
         flags.copy_(failed, non_blocking=True)
         arrived = torch.cuda.Event()
@@ -140,7 +140,10 @@ class LargeMarginLoss(nn.Module):
         self._late.append((self._calls, flags, arrived))
 
     def _raise_received(self, *, wait: bool) -> None:
-        """Raise for failures that have arrived, or wait for all of them."""
+        """Raise ValueError for the first failure among the flags copied from the GPU.
+
+        Without ``wait``, only flags that have arrived are looked at.
+        """
         while self._late:
             call, flags, arrived = self._late[0]
             if wait:
@@ -151,17 +154,20 @@ class LargeMarginLoss(nn.Module):
             raise_if_failed(flags, prefix=f"call {call}, ")
 
     def __getstate__(self) -> dict[str, Any]:
-        # Flags on their way stay with the original when the module is copied.
+        """Return the state to copy or pickle, without flags on their way."""
         return {**self.__dict__, "_late": deque()}
 
     def extra_repr(self) -> str:
-        """Return the settings."""
+        """Return the settings as text, for ``repr``."""
         names = ("lam", "omega", "hinge", "reduction")
         return ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
 
 
-def _checked_costs(name: str, costs: Any) -> Any:
-    """Return costs without gradient; refuse bad ones on a CPU, where none waits."""
+def _check_costs(name: str, costs: Any) -> Any:
+    """Return a tensor of costs without gradient, and other values as they are.
+
+    On a CPU costs are refused if negative or not finite; on a GPU that would wait.
+    """
     if not isinstance(costs, Tensor):
         return costs
     is_fine = torch.isfinite(costs) & (costs >= 0)

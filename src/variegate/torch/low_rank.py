@@ -56,11 +56,15 @@ _LONGEST_ROW = {torch.float64: 1e12, torch.float32: 1e4}
 def loss(
     F: Tensor, log_quality: Tensor | None, targets: Targets, settings: LossSettings
 ) -> tuple[Tensor, Tensor]:
-    """Return losses (B,) of features (B, N, D), and failures (B,), 0 for none."""
+    """Return losses (B,), differentiable, and codes of failures (B,), 0 for none.
+
+    ``F`` (B, N, D) are features, ``log_quality`` is (B, N), None for zeros.  Codes are
+    the constants of :mod:`variegate.torch.targets`.
+    """
     members, jitter = targets.members, settings.jitter
 
     def evaluate(_: bool) -> Evaluation:
-        """Compute losses and failures (B,), save ``F``, and give the pull-back."""
+        """Return losses, failures, ``F`` to be saved, and pull_back."""
         features = _without_padding(F, targets.mask)
         resolvent = DualResolvent(features, log_quality, targets.mask, jitter)
         F_y = _member_rows(features, members)
@@ -71,7 +75,7 @@ def loss(
         )
 
         def pull_back(by_set: Tensor, F: Tensor) -> tuple[Tensor, ...]:
-            """Return gradients in F, u and ε of the losses times ``by_set`` (B,)."""
+            """Return gradients in F, u and ε from that in the losses, ``by_set``."""
             features = _without_padding(F, targets.mask)
             scale = by_set.masked_fill(~active, 0.0)[:, None]
             own = target.inverse.diagonal(dim1=-2, dim2=-1)
@@ -93,17 +97,21 @@ def loss(
 def marginals(
     F: Tensor, log_quality: Tensor | None, mask: Tensor | None, jitter: float | Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Return ``K_ii`` (B, N), 0 at padding, NaN if not definite; and definiteness."""
+    """Return inclusion probabilities (B, N), differentiable, and successes (B,).
+
+    ``K_ii`` is 0 where ``mask`` (B, N) is False.  A set succeeds, True, or has NaN if a
+    row is beyond ``_LONGEST_ROW`` or a number not finite.  ``jitter`` is ``ε``.
+    """
 
     def evaluate(_: bool) -> Evaluation:
-        """Compute ``K_ii``, NaN where not definite, and the pull-back."""
+        """Return probabilities, successes, ``F`` to be saved, and pull_back."""
         features = _without_padding(F, mask)
         resolvent = DualResolvent(features, log_quality, mask, jitter)
         included, _ = resolvent.marginals(features)
         failed = ~resolvent.definite[:, None]
 
         def pull_back(W: Tensor, F: Tensor) -> tuple[Tensor, ...]:
-            """Return gradients in F and u of ``Σ_i W_i K_ii``; 0 where it failed."""
+            """Return gradients in F and u from ``W``, that in ``K_ii``; 0 if failed."""
             scale = (~failed).to(F.dtype)
             W = W.masked_fill(failed, 0.0)
             return resolvent.gradients(_without_padding(F, mask), W, scale)[:2]
@@ -115,12 +123,12 @@ def marginals(
 
 
 def _without_padding(F: Tensor, mask: Tensor | None) -> Tensor:
-    """Return features with rows of zeros for padding."""
+    """Return features (B, N, D) with rows of zeros where ``mask`` is False."""
     return F if mask is None else F.masked_fill(~mask[:, :, None], 0.0)
 
 
 def _member_rows(F: Tensor, members: Tensor) -> Tensor:
-    """Return the rows (B, k, D) of members (B, k)."""
+    """Return the rows (B, k, D) of features for item numbers ``members`` (B, k)."""
     return F.gather(1, members[:, :, None].expand(*members.shape, F.shape[-1]))
 
 
@@ -128,7 +136,10 @@ def _member_rows(F: Tensor, members: Tensor) -> Tensor:
 
 
 class DualResolvent:
-    """The ``B`` resolvents of the module docstring: share, kept, A as a root, h."""
+    """Share, kept, ``A`` (as a root) and ``h`` of the module docstring, for B sets.
+
+    ``h`` is computed, and kept as ``leverage``, when :meth:`marginals` is called.
+    """
 
     def __init__(
         self,
@@ -164,7 +175,7 @@ class DualResolvent:
         self.leverage: Tensor | None = None
 
     def marginals(self, F: Tensor) -> tuple[Tensor, Tensor]:
-        """Return ``K_ii`` and ``1 - K_ii`` (B, N), neither by cancellation."""
+        """Return ``K_ii`` and ``1 - K_ii`` (B, N); ``F`` is that of the constructor."""
         if self.leverage is None:
             root = self.root.to(F.dtype)
             h = torch.empty_like(self.share)
@@ -185,10 +196,10 @@ class DualResolvent:
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return gradients in ``F`` (B, N, D), ``u`` (B, N) and ``ε`` (), times scale.
 
-        Of ``Σ_i W_i K_ii`` and, if there are ``wanted`` items (B, N), of ``log det(L +
-        I)`` less their ``2 u_i``; ``minus_diagonal`` (B, N) is subtracted from ``diag
-        G``.  Sets whose ``scale`` (B, 1) is zero have gradients of zero, whatever their
-        features are.
+        Those of ``Σ_i W_i K_ii``, ``W`` (B, N) or None for 0, and, unless ``wanted`` is
+        None, of ``log det(L + I)`` less ``2 u_i`` of the items that are True in
+        ``wanted`` (B, N).  ``minus_diagonal`` (B, N) is subtracted from ``diag G``.
+        Sets of ``scale`` (B, 1) zero have gradients of zero, whatever their features.
         """
         included, excluded = self.marginals(F)
         assert self.leverage is not None
@@ -214,7 +225,10 @@ class DualResolvent:
     def _feature_gradient(
         self, F: Tensor, W: Tensor | None, of_log_det: float, by_row: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Return ``by_row ((of_log_det + kept W) F A - F A Δ A)``, and ``g`` (B, N)."""
+        """Return ``by_row ((of_log_det + kept W) F A - F A Δ A)``, and ``g`` (B, N).
+
+        ``by_row`` is (B, N), the first result (B, N, D); ``of_log_det`` is 0 or 1.
+        """
         A = self.root @ self.root.mT
         in_F = torch.empty(F.shape, dtype=F.dtype, device=F.device)
         g = torch.zeros_like(self.share)
@@ -236,7 +250,7 @@ class DualResolvent:
 
 
 def _chunks(F: Tensor) -> Iterator[tuple[slice, slice]]:
-    """Yield slices of sets and rows: several whole sets, or some rows of one."""
+    """Yield slices of sets and of rows of ``F``: several whole sets, or rows of one."""
     n_sets, n_items, n_columns = F.shape
     entries = _ENTRIES_CPU if F.device.type == "cpu" else _ENTRIES_GPU
     whole = max(n_items * n_columns, 1)
@@ -252,7 +266,7 @@ def _chunks(F: Tensor) -> Iterator[tuple[slice, slice]]:
 
 
 def _weighted_gram(F: Tensor, weight: Tensor) -> Tensor:
-    """Return ``Fᵀ weight F`` (B, D, D) in double precision."""
+    """Return ``Fᵀ diag(weight) F`` (B, D, D) in double precision, ``weight`` (B, N)."""
     n_sets, _, D = F.shape
     total = torch.zeros(n_sets, D, D, dtype=torch.float64, device=F.device)
     for sets, rows in _chunks(F):
@@ -266,7 +280,7 @@ def _weighted_gram(F: Tensor, weight: Tensor) -> Tensor:
 
 
 def _summed_products(left: Tensor, right: Tensor) -> Tensor:
-    """Return ``leftᵀ right`` (D, D) of rows (n, D), by products side by side."""
+    """Return ``leftᵀ right`` (D, D) of rows (n, D), as a sum of products of blocks."""
     n_parts = len(left) // _SUMMED_ROWS
     cut = n_parts * _SUMMED_ROWS
     shape = (n_parts, _SUMMED_ROWS, left.shape[1])
@@ -275,7 +289,10 @@ def _summed_products(left: Tensor, right: Tensor) -> Tensor:
 
 
 def _inverse_root(gamma: Tensor) -> tuple[Tensor, Tensor]:
-    """Return a root of ``(I + Γ)⁻¹`` and ``log det(I + Γ)`` (B,), NaN if singular."""
+    """Return ``R`` (B, D, D), ``R Rᵀ = (I + Γ)⁻¹``, and ``log det(I + Γ)`` (B,).
+
+    The latter is NaN where ``I + Γ`` is singular; ``gamma`` is overwritten.
+    """
     gamma.diagonal(dim1=-2, dim2=-1).add_(1.0)
     log_det, definite = factor_cholesky(gamma, 0.0)
     root = torch.zeros_like(gamma)

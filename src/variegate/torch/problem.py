@@ -42,17 +42,21 @@ from variegate.torch.targets import NOT_DEFINITE, ZERO_PROBABILITY
 
 
 class Stack:
-    """Ground sets that are evaluated together, quality features less a center (d,)."""
+    """Ground sets that are evaluated together, with their quality features and kernels.
+
+    ``kernel`` is a function from parameters to the kernels of the batch; ``center``
+    (d,) is subtracted from quality features.
+    """
 
     def __init__(
         self, batch: ExampleBatch, kernel: KernelOf, center: FloatArray
     ) -> None:
         self.batch, self.kernel = batch, kernel
         rows = np.concatenate([each.ground_set.quality for each in batch.examples])
-        self.quality = batch.features([rows - center]).flatten(0, 1).T.contiguous()
+        self.quality = batch.pad_features([rows - center]).flatten(0, 1).T.contiguous()
 
     def build_kernels(self, at: Mapping[str, Tensor]) -> Kernels:
-        """Return kernels at the parameters theta (d,), intercept and kernel."""
+        """Return kernels at the parameters by name: theta (d,), intercept, kernel."""
         u = at["theta"] @ self.quality + at["intercept"].sum()
         kernels, mask = self.kernel(at["kernel"]), self.batch.targets.mask
         return replace(kernels, log_quality=u.view(self.batch.shape), mask=mask)
@@ -61,8 +65,8 @@ class Stack:
 class DeviceProblem(LearningProblem):
     """The objective of a :class:`~variegate.learning.problem.TrainingProblem`.
 
-    It has the same parameters and ``device``, a name of PyTorch; the kernel is one that
-    :func:`~variegate.torch.kernel_similarities.check_kernel` accepts.
+    It takes the same parameters, and ``device``, a name of PyTorch; the kernel is one
+    that :func:`~variegate.torch.kernel_similarities.check_kernel` accepts.
     """
 
     def __init__(
@@ -96,7 +100,7 @@ class DeviceProblem(LearningProblem):
         return torch.from_numpy(np.array(flat)).to(self.device)
 
     def value_and_gradient(self, flat: FloatArray) -> tuple[float, FloatArray]:
-        """Return the penalized objective and its gradient at flat parameters."""
+        """Return penalized objective and gradient (n,), or raise InfeasibleError."""
         at = self.send(flat).requires_grad_()
         parts = self.space.unpack(at)
         head = torch.zeros(2, dtype=torch.float64, device=self.device)
@@ -118,7 +122,7 @@ class DeviceProblem(LearningProblem):
         return self.add_penalty(flat, float(found[0]), found[2:].copy())
 
     def expected_f(self, flat: FloatArray) -> float:
-        """Return the mean of the expected F-scores, as ``TrainingProblem`` does."""
+        """Return the mean of the expected F-scores of all ground sets at ``flat``."""
         parts = self.space.unpack(self.send(flat))
         found = [
             stack.batch.expected_f(stack.build_kernels(parts)) for stack in self._stacks
@@ -128,7 +132,7 @@ class DeviceProblem(LearningProblem):
         return float(sum(score.sum() for score, _ in found)) / self.n_sets
 
     def _infeasible_error(self, failures: Sequence[Tensor]) -> InfeasibleError:
-        """Return the error of the first failed ground set, by flags of each stack."""
+        """Return the error of the first failed set, from each stack's reasons (B,)."""
         found = [
             (stack.batch.examples[number].position, int(failed[number]))
             for stack, failed in zip(self._stacks, failures, strict=True)
@@ -156,9 +160,10 @@ def _explain_memory_errors(device: str) -> Iterator[None]:
 def _evaluation_groups(
     examples: Sequence[Example], kernel: Kernel, device: str
 ) -> Iterator[tuple[IntArray, Sequence[Factors] | int | None]]:
-    """Yield places of examples to be evaluated together, and their low-rank forms.
+    """Yield indices of examples to be evaluated together, and their low-rank forms.
 
-    Sizes are near each other; factors, if there are any, have the same columns.
+    The latter are None for similarities held as matrices, else the factors of each
+    example, with the same columns, or the number of kinds.  A group has about one size.
     """
     sizes = np.array([len(example.ground_set) for example in examples])
     dense = np.ones(len(sizes), dtype=bool)

@@ -66,7 +66,7 @@ _BLOCK_ENTRIES = {"cuda": 2**24, "cpu": 2**20}
 
 
 class ElementaryMixture(NamedTuple):
-    """The probabilities of eigenvectors to be kept, and the eigenvectors."""
+    """B processes, each a mixture of elementary ones by its eigenvectors."""
 
     kept: Tensor  # (B, M): eigenvalues of ``K`` between 0 and 1, ascending
     vectors: Tensor  # (B, M, N): orthonormal rows, zero where ``kept`` is
@@ -77,8 +77,9 @@ def marginal_roots(
 ) -> tuple[Tensor, Tensor]:
     """Return roots ``Q`` (B, R, N) of marginal kernels, ``K = QᵀQ``, and ranks (B,).
 
-    ``residuals`` are in double precision, keep their columns, and are advanced;
-    ``rounds`` is the largest rank.  For ``k`` items ``L`` is multiplied by a number.
+    ``residuals`` are those of the kernels ``L`` before any item is taken, in double
+    precision and with columns; they are updated.  ``rounds`` is the largest rank.  With
+    ``k``, ``K`` belongs to the multiple of ``L`` that expects about ``k`` items.
     """
     above = _NO_PART if k is None else -torch.inf
     _, gains = choose_items(residuals, rounds, above=above, open_ended=True)
@@ -102,7 +103,7 @@ def marginal_roots(
 
 
 def elementary_mixture(Q: Tensor) -> ElementaryMixture:
-    """Return processes with ``K = QᵀQ`` as mixtures of elementary processes."""
+    """Return processes with ``K = QᵀQ``, ``Q`` (B, R, N), as elementary mixtures."""
     kept, W = torch.linalg.eigh(torch.bmm(Q, Q.mT))
     kept = kept.clamp(0.0, 1.0)
     # Smaller eigenvalues are rounding.
@@ -115,7 +116,10 @@ def elementary_mixture(Q: Tensor) -> ElementaryMixture:
 
 
 def _log_multiple(gains: Tensor, k: int) -> Tensor:
-    """Return ``log z`` (B,): ``z L`` has about ``k`` items; gains are log pivots."""
+    """Return ``log z`` (B,) such that the process of ``z L`` expects about ``k`` items.
+
+    ``gains`` (B, R) are the log pivots of ``L``, -inf after the last.
+    """
     there = gains > -torch.inf
     low = -torch.where(there, gains, -torch.inf).amax(dim=1) - _BEYOND
     high = -torch.where(there, gains, torch.inf).amin(dim=1) + _BEYOND
@@ -128,16 +132,16 @@ def _log_multiple(gains: Tensor, k: int) -> Tensor:
     return 0.5 * (low + high)
 
 
-def draw(
+def draw_from_mixture(
     mixture: ElementaryMixture,
     n_samples: int,
     k: int | None,
     generator: Generator | None,
 ) -> Tensor:
-    """Draw ``n_samples`` subsets of every set: (B, n_samples, largest size).
+    """Draw item numbers (B, n_samples, largest size): subsets of every ground set.
 
-    Item numbers are ascending, -1 after the last.  With ``k``, no set may have a
-    smaller rank.
+    They ascend, -1 after the last.  With ``k``, subsets have ``k`` items, and no set
+    may have a smaller rank.  A ``generator`` of None is PyTorch's own.
     """
     coins = _COINS[mixture.kept.device.type]
     at_once = max(1, coins // max(*mixture.vectors.shape[1:], 1))
@@ -145,17 +149,20 @@ def draw(
     sets = max(1, at_once // samples)
     drawn = []
     for kept, vectors in zip(*(part.split(sets) for part in mixture), strict=True):
-        toss = _keep_sampler(kept, k, generator)
+        choose_kept = _make_keep_sampler(kept, k, generator)
         counts = [min(samples, n_samples - i) for i in range(0, n_samples, samples)]
-        row = [sample_elementary(vectors, toss(n), generator) for n in counts]
+        row = [sample_elementary(vectors, choose_kept(n), generator) for n in counts]
         drawn.append(_concat_padded(row, dim=1))
     return _concat_padded(drawn, dim=0)
 
 
-def _keep_sampler(
+def _make_keep_sampler(
     kept: Tensor, k: int | None, generator: Generator | None
 ) -> Callable[[int], Tensor]:
-    """Return a function of a number n to vectors that samples keep, (B, n, M)."""
+    """Return a function that draws which vectors n samples keep, boolean (B, n, M).
+
+    ``kept`` (B, M) are eigenvalues of ``K``; with ``k``, each keeps ``k`` vectors.
+    """
     if k is None:
         n_sets, n_vectors = kept.shape
         return lambda n_samples: (
@@ -170,20 +177,20 @@ def _keep_sampler(
 
 
 def _concat_padded(parts: list[Tensor], dim: int) -> Tensor:
-    """Concatenate parts (B, n, k) along ``dim``, filled with -1 to the largest k."""
+    """Concatenate parts (B, n, k) along ``dim``, padded with -1 to the largest k."""
     largest = max(part.shape[2] for part in parts)
     parts = [pad(part, (0, largest - part.shape[2]), value=-1) for part in parts]
     return torch.cat(parts, dim=dim)
 
 
 def keep_probabilities(log_values: Tensor, k: int) -> Tensor:
-    """Return the probability to keep each eigenvector while some are still missing.
+    """Return the probabilities (M, B, k + 1) by which a k-DPP keeps eigenvectors.
 
-    With ``j`` of the first ``m`` wanted, the ``m``-th is kept with probability
-    ``λ_m e_{j-1}(m - 1) / e_j(m)`` (Kulesza and Taskar, 2011), where
-    ``e_j(m) = e_j(m - 1) + λ_m e_{j-1}(m - 1)`` has no subtraction: in log space no
-    digit is lost.  Values are logarithms (B, M), up to a constant for each set;
-    probabilities are (M, B, k + 1), zero where none is wanted.
+    Entry ``[m - 1, b, j]``: if ``j`` of the first ``m`` are wanted, the ``m``-th is
+    kept with probability ``λ_m e_{j-1}(m - 1) / e_j(m)`` (Kulesza and Taskar, 2011),
+    0 for ``j = 0``.  The elementary symmetric polynomials of the first ``m`` values,
+    ``e_j(m) = e_j(m - 1) + λ_m e_{j-1}(m - 1)``, have no subtraction: in log space no
+    digit is lost.  ``log_values`` (B, M) are ``log λ``, up to a constant for each set.
     """
     n_sets, n_values = log_values.shape
     probabilities = log_values.new_zeros(n_values, n_sets, k + 1)
@@ -200,7 +207,7 @@ def keep_probabilities(log_values: Tensor, k: int) -> Tensor:
 def choose_eigenvectors(
     probabilities: Tensor, n_samples: int, generator: Generator | None
 ) -> Tensor:
-    """Choose ``k`` eigenvectors, from the last to the first: (B, n_samples, M)."""
+    """Draw booleans (B, n_samples, M), the vectors kept, by ``keep_probabilities``."""
     n_values, n_sets, wanted = probabilities.shape
     shape, device = (n_values, n_sets, n_samples), probabilities.device
     uniform = probabilities.new_empty(shape).uniform_(generator=generator)
@@ -213,24 +220,24 @@ def choose_eigenvectors(
 
 
 def draw_sequentially(K: Tensor, n_samples: int, generator: Generator | None) -> Tensor:
-    """Draw subsets as :func:`draw` does, by marginal kernels ``K`` (B, N, N)."""
+    """Draw subsets as :func:`draw_from_mixture`, by marginal kernels (B, N, N)."""
     entries = _COINS[K.device.type]
     at_once = max(1, entries // max(n_samples * K.shape[1] ** 2, 1))
     parts = [_decide_items(part, n_samples, generator) for part in K.split(at_once)]
     chosen = torch.cat(parts)
     numbers = torch.arange(chosen.shape[2], device=K.device)
-    items = _ascending(torch.where(chosen, numbers, -1), chosen.shape[2])
+    items = _sort_items(torch.where(chosen, numbers, -1), chosen.shape[2])
     return items[:, :, : int(chosen.sum(dim=2).max()) if chosen.numel() else 0]
 
 
-def _ascending(items: Tensor, n_items: int) -> Tensor:
-    """Sort item numbers along the last axis, -1 after the last."""
+def _sort_items(items: Tensor, n_items: int) -> Tensor:
+    """Return item numbers sorted, negative ones and ``n_items`` as -1 at the end."""
     items = torch.where(items < 0, n_items, items).sort(dim=-1).values
     return torch.where(items == n_items, -1, items)
 
 
 def _decide_items(K: Tensor, n_samples: int, generator: Generator | None) -> Tensor:
-    """Return samples (B, n_samples, N), boolean, by marginal kernels, item by item."""
+    """Return samples (B, n_samples, N), boolean, by ``K`` (B, N, N), item by item."""
     n_sets, n_items, _ = K.shape
     total = n_sets * n_samples
     own = torch.arange(n_sets, device=K.device).repeat_interleave(n_samples)
@@ -254,28 +261,29 @@ def _decide_items(K: Tensor, n_samples: int, generator: Generator | None) -> Ten
 
 @dataclass
 class _Samples:
-    """Samples that are being drawn, ``T`` of them."""
+    """Samples that are being drawn, ``T`` of them, each with up to ``k`` items."""
 
-    number: Tensor  # (T,): which sample it is
-    rows: Tensor  # (T, k): places of its vectors, filled up with one of zeros
+    number: Tensor  # (T,): the row of the sample in the result
+    rows: Tensor  # (T, k): row numbers of its vectors, then of a vector of zeros
     cumulative: Tensor  # (T, N): sums of the residuals before any pick
     sizes: Tensor  # (T,): the number of items at the end
     counts: Tensor  # (T,): the number of items now
     basis: Tensor  # (T, k + 1, k): of the span of the picks, zero after the last
     items: Tensor  # (T, k + 1): item numbers, -1 after the last
 
-    def of(self, which: Tensor) -> _Samples:
-        """Return the samples at some places, or under a mask."""
+    def select(self, which: Tensor) -> _Samples:
+        """Return the samples at the positions ``which``."""
         return _Samples(*(values[which] for values in vars(self).values()))
 
 
 def sample_elementary(
     vectors: Tensor, kept: Tensor, generator: Generator | None
 ) -> Tensor:
-    """Draw one subset for every choice ``kept`` (B, n, M) of eigenvectors.
+    """Return a subset for every choice ``kept``, boolean (B, n, M), of eigenvectors.
 
-    ``vectors`` (B, M, N) are orthonormal rows of double precision.  The result (B, n,
-    largest size) has item numbers, ascending, -1 after the last.
+    Its size is the number of vectors.  ``vectors`` (B, M, N) are orthonormal rows of
+    double precision.  The result (B, n, largest size) has item numbers, ascending, -1
+    after the last.
     """
     n_sets, n_samples, _ = kept.shape
     n_items = vectors.shape[2]
@@ -286,7 +294,7 @@ def sample_elementary(
         return items.view(n_sets, n_samples, 0)
     # The last vector of a set is zero, and fills up the vectors of small samples.
     padded = pad(vectors, (0, 0, 0, 1)).flatten(0, 1)
-    rows = _rows_kept(kept, largest)
+    rows = _list_kept_rows(kept, largest)
     cumulative = torch.bmm(kept.to(vectors.dtype), vectors.square()).cumsum(dim=2)
     cumulative = cumulative.flatten(0, 1)
     # Samples of about the same size go together.
@@ -306,11 +314,15 @@ def sample_elementary(
         for done in _draw_until_complete(block, padded, generator):
             items[done.number, :k] = done.items[:, :k]
         order = order[len(which) :]
-    return _ascending(items, n_items).view(n_sets, n_samples, largest)
+    return _sort_items(items, n_items).view(n_sets, n_samples, largest)
 
 
-def _rows_kept(kept: Tensor, largest: int) -> Tensor:
-    """Return the rows (B n, k) of each sample's vectors among all vectors."""
+def _list_kept_rows(kept: Tensor, largest: int) -> Tensor:
+    """Return the row numbers (B n, largest) of the vectors that each sample keeps.
+
+    ``kept`` is (B, n, M).  Each set has ``M + 1`` consecutive rows: its vectors, and
+    one of zeros, whose number stands after the last vector of a sample.
+    """
     n_sets, n_samples, n_vectors = kept.shape
     own, sample, vector = kept.nonzero(as_tuple=True)
     place = (kept.cumsum(dim=2) - 1)[own, sample, vector]
@@ -323,14 +335,17 @@ def _rows_kept(kept: Tensor, largest: int) -> Tensor:
 def _draw_until_complete(
     samples: _Samples, vectors: Tensor, generator: Generator | None
 ) -> list[_Samples]:
-    """Draw until all samples have their size; return them in parts."""
+    """Draw until all samples have their size; return them in groups, as they finish.
+
+    ``vectors`` (B (M + 1), N) are those that ``samples.rows`` refer to.
+    """
     k = samples.rows.shape[1]
     finished, rounds = [], 0
     while True:
         if rounds >= k:  # from here on some may have finished
             done = samples.counts >= samples.sizes
-            finished.append(samples.of(done.nonzero().squeeze(1)))
-            samples = samples.of((~done).nonzero().squeeze(1))
+            finished.append(samples.select(done.nonzero().squeeze(1)))
+            samples = samples.select((~done).nonzero().squeeze(1))
             if len(samples.sizes) == 0:
                 return finished
         left = max(k - rounds, 1)
@@ -346,7 +361,11 @@ def _add_proposed_items(
     n_directions: int,
     generator: Generator | None,
 ) -> None:
-    """Add an accepted item to each sample, in place; bases have ``n_directions``."""
+    """Add to each sample, in place, the first accepted of ``n_proposals`` items.
+
+    Samples without one, or complete already, stay.  No basis has more than
+    ``n_directions`` rows in use.
+    """
     n_samples = len(samples.sizes)
     shape = (2, n_samples, n_proposals)
     proposed, uniform = vectors.new_empty(shape).uniform_(generator=generator)

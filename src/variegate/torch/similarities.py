@@ -1,7 +1,8 @@
 """Similarities of items on tensors: functions of their features, and modules.
 
-Each is that of a kernel of :mod:`variegate.kernels` to rounding, for features (..., N,
-d) of any number of ground sets, and differentiable in features and parameters.
+Each is that of a kernel of :mod:`variegate.kernels` to rounding.  Features are (..., N,
+d), of N items of any number of ground sets, similarities (..., N, N), differentiable in
+features and parameters.
 
 Near-duplicates decide determinants, so where it is affordable distances are taken from
 differences: inner products would drown small ones in the rounding of large norms.
@@ -22,13 +23,13 @@ from variegate.kernels.gaussian import DIRECT_FEATURES
 
 
 def linear(features: Tensor, normalize: bool = False) -> Tensor:
-    """Return the inner products of items, or of items scaled to unit length."""
+    """Return inner products (..., N, N) of items, scaled to unit length on request."""
     features = unit_rows(features) if normalize else features
     return features @ features.mT
 
 
 def unit_rows(features: Tensor) -> Tensor:
-    """Return rows scaled to unit length; rows of zeros stay."""
+    """Return rows (..., d) scaled to unit length; rows of zeros stay."""
     # By the largest entry first, so that no square overflows or underflows.
     largest = features.detach().abs().amax(dim=-1, keepdim=True)
     features = features / torch.where(largest > 0.0, largest, 1.0)
@@ -42,6 +43,7 @@ class _SquaredDistances(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, features: Tensor) -> Tensor:
+        """Return ``D`` (..., N, N) of features (..., N, d)."""
         ctx.save_for_backward(features)
         *lead, n_items, n_features = features.shape
         total = features.new_zeros(*lead, n_items, n_items)
@@ -54,6 +56,7 @@ class _SquaredDistances(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, slope: Tensor) -> Tensor:
+        """Return the gradient in the features from ``slope``, that in ``D``."""
         (features,) = ctx.saved_tensors  # ∂f/∂z_i = 2 Σ_j both_ij (z_i - z_j)
         both = slope + slope.mT
         return 2.0 * (both.sum(dim=-1, keepdim=True) * features - both @ features)
@@ -75,7 +78,11 @@ def squared_distances(features: Tensor) -> Tensor:
 def gaussians(
     features: Tensor, bandwidths: Sequence[float], anchored: bool = False
 ) -> Iterator[Tensor]:
-    """Yield the similarity of :class:`variegate.Gaussian` at each bandwidth."""
+    """Yield the similarity (..., N, N) of :class:`variegate.Gaussian` by bandwidth.
+
+    ``exp(-‖φ_i - φ_j‖² / σ²)``; with ``anchored``, ``σ² / 2`` times that less the
+    Gaussians of both items' distances to the origin, plus 1.
+    """
     distances = squared_distances(features) if len(bandwidths) else features
     norms = (features * features).sum(dim=-1)
     for width in bandwidths:  # divides twice, so that no square overflows
@@ -89,7 +96,10 @@ def gaussians(
 
 
 def kinds(features: Tensor, weight: Tensor, bias: Tensor, epsilon: Tensor) -> Tensor:
-    """Return the similarity of :class:`variegate.Kinds` of centred unit rows."""
+    """Return ``(1 - ε) Σ_k √(p_ik p_jk) + ε [i = j]`` of features of unit length.
+
+    The probabilities ``p`` of kinds are ``softmax(W x + b)``, ``W`` being (n_kinds, d).
+    """
     roots = kind_roots(features, weight, bias)
     S = (1.0 - epsilon) * (roots @ roots.mT)
     same = torch.eye(S.shape[-1], dtype=torch.bool, device=S.device)
@@ -97,13 +107,13 @@ def kinds(features: Tensor, weight: Tensor, bias: Tensor, epsilon: Tensor) -> Te
 
 
 def kind_roots(features: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """Return the roots (..., N, n_kinds) of the probabilities of each kind."""
+    """Return square roots (..., N, n_kinds) of the probabilities in :func:`kinds`."""
     # By the logarithm, so that small probabilities keep a finite slope.
     return torch.exp(0.5 * torch.log_softmax(features @ weight.T + bias, dim=-1))
 
 
 def metric(features: Tensor, weight: Tensor) -> Tensor:
-    """Return the similarity of :class:`variegate.Metric`, with ``W`` (rank, d)."""
+    """Return ``exp(-‖W (x_i - x_j)‖² / 2)`` (..., N, N), with ``W`` (rank, d)."""
     return torch.exp(-0.5 * squared_distances(features @ weight.T))
 
 

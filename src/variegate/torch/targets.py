@@ -86,7 +86,10 @@ class Targets:
 
     @cached_property
     def _resolved_subsets(self) -> tuple[Tensor | None, Tensor, Tensor]:
-        """Item numbers or None, -1 out of range; the indicator; :attr:`is_invalid`."""
+        """Item numbers (None if given as booleans), :attr:`indicator`, invalid sets.
+
+        The numbers (B, k) are -1 for padding and for items that are not there.
+        """
         numbers = None
         if self.subsets.dtype == torch.bool:
             indicator = self.subsets
@@ -95,7 +98,7 @@ class Targets:
             numbers = self.subsets.long()
             outside = (numbers < -1) | (numbers >= self.n_items)
             numbers = numbers.masked_fill(outside, -1)
-            indicator = indicator_of(numbers, self.n_items)
+            indicator = make_indicator(numbers, self.n_items)
             twice = indicator.sum(dim=1) < (numbers >= 0).sum(dim=1)
             wrong = outside.any(dim=1) | twice
         if self.mask is not None:
@@ -106,15 +109,15 @@ class Targets:
     @property
     def members(self) -> Tensor:
         """Item numbers (B, k), padded with 0 to the size of the largest subset."""
-        return self._places[0]
+        return self._members_and_present[0]
 
     @property
     def present(self) -> Tensor:
         """Whether each entry of ``members`` (B, k) is an item, not padding."""
-        return self._places[1]
+        return self._members_and_present[1]
 
     @cached_property
-    def _places(self) -> tuple[Tensor, Tensor]:
+    def _members_and_present(self) -> tuple[Tensor, Tensor]:
         """The tensors :attr:`members` and :attr:`present`, (B, k) each."""
         numbers, indicator, _ = self._resolved_subsets
         if numbers is not None:
@@ -142,12 +145,12 @@ class Targets:
 
     @property
     def signs(self) -> Tensor:
-        """Costs of errors (B, N), negative for wanted items, 0 at padding."""
+        """Costs of errors :attr:`error_cost` (B, N), negative for wanted items."""
         return torch.where(self.indicator, -self.error_cost, self.error_cost)
 
 
-def indicator_of(numbers: Tensor, n_items: int) -> Tensor:
-    """Return item numbers (..., k), padded with -1, as booleans (..., n_items)."""
+def make_indicator(numbers: Tensor, n_items: int) -> Tensor:
+    """Return booleans (..., n_items) from item numbers (..., k), padded with -1."""
     # Padding is marked in a column of its own, which is cut off.
     column = numbers.masked_fill(numbers < 0, n_items)
     marks = column.new_zeros(*column.shape[:-1], n_items + 1, dtype=torch.bool)
@@ -157,10 +160,10 @@ def indicator_of(numbers: Tensor, n_items: int) -> Tensor:
 def raise_if_failed(
     failed: Tensor, check: bool | None = True, prefix: str = ""
 ) -> None:
-    """Raise an error that names the first set that failed (B,), if one did.
+    """Raise a ValueError that names the first set that failed, if one did.
 
-    ``check`` is whether to look; None looks on a CPU only, where nothing waits.
-    ``prefix`` begins the message.
+    ``failed`` (B,) has the reasons, 0 for none.  ``check`` is whether to look; None
+    looks on a CPU only, where nothing waits.  ``prefix`` begins the message.
     """
     if not (failed.device.type == "cpu" if check is None else check):
         return
@@ -181,9 +184,10 @@ def evaluate_loss(
 ) -> tuple[Tensor, Tensor | None, Tensor, Tensor]:
     """Return losses (B,), ``W``, active sets, and reasons of failures (B,), 0 for none.
 
-    Active sets (B,) have a gradient, with the weights ``W`` (B, N) of ``K_ii``, None if
-    ``λ = 0``: only the margin needs ``marginals``, ``K_ii`` and ``1 - K_ii``.  A loss
-    that is not finite for another reason, as log-qualities, counts as failed.
+    ``W`` (B, N) are the derivatives of the loss by ``K_ii``, None if ``λ = 0``; active
+    sets, True in (B,), have a gradient.  ``resolvent`` has ``log det(L + I)``,
+    ``target`` that of the wanted items; ``marginals`` returns ``K_ii`` and ``1 - K_ii``
+    (B, N), called only if ``λ > 0``.  A loss not finite for other reasons failed, too.
     """
     value, W = resolvent.log_det - target.log_det, None
     if log_quality is not None:
@@ -213,8 +217,9 @@ def evaluate_loss(
 # Gradients in closed form ---------------------------------------------------------
 
 
-#: A result, flags (B,) that are not differentiable, tensors to save, and a function
-#: from the gradient in the result, and these tensors, to the gradients in the inputs.
+#: A result, flags (B,) that are not differentiable, tensors to save, and the pull-back:
+#: a function from the gradient in the result, and these tensors, to the gradients in
+#: the inputs, None for inputs without.
 Evaluation: TypeAlias = (
     "tuple[Tensor, Tensor, tuple[Tensor | None, ...], "
     "Callable[..., tuple[Tensor | None, ...]]]"
@@ -226,7 +231,8 @@ def apply_closed_form(
 ) -> tuple[Tensor, Tensor]:
     """Return the value and the flags of an evaluation, differentiable in ``inputs``.
 
-    ``evaluate`` is called with whether any input needs a gradient.
+    ``evaluate`` is called with whether any input needs a gradient; the pull-back that
+    it returns gives the gradients in the inputs, in their order.
     """
     value, flags = _ClosedForm.apply(evaluate, *inputs)
     return value, flags
@@ -239,7 +245,7 @@ class _ClosedForm(torch.autograd.Function):
     def forward(
         ctx: Any, evaluate: Callable[[bool], Evaluation], *inputs: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Evaluate; save tensors and pull-back if an input needs a gradient."""
+        """Return value and flags; save what ``backward`` needs if an input needs it."""
         with full_precision(inputs[0]):
             value, flags, saved, pull_back = evaluate(any(ctx.needs_input_grad))
         if any(ctx.needs_input_grad):
@@ -265,10 +271,10 @@ class _ClosedForm(torch.autograd.Function):
 
 @contextmanager
 def full_precision(X: Tensor) -> Iterator[None]:
-    """Compute without autocast, and on a GPU with all digits of single precision.
+    """Run the block without autocast, with all digits of single precision on a GPU.
 
-    Networks are often trained with fewer (``torch.set_float32_matmul_precision``);
-    inverses are not to be had from them.
+    ``X`` tells the device and the precision.  Networks are often trained with fewer
+    digits (``torch.set_float32_matmul_precision``), too few for inverses.
     """
     kind, before = X.device.type, torch.get_float32_matmul_precision()
     is_cut = kind != "cpu" and X.dtype == torch.float32 and before != "highest"

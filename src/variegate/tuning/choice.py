@@ -1,6 +1,8 @@
 """Choose lambda and omega by their scores on held-out data.
 
-``name`` and ``value`` are the score to reach, such as "recall" and 0.85.
+``name`` and ``value`` are the target: the held-out score to reach, such as "recall"
+and 0.85.  ``trials`` hold the held-out scores of every pair of lambda and omega that
+was tried; the functions here add pairs to them by further fits.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from variegate.tuning.folds import CrossValidation
 
 logger = logging.getLogger(__name__)
 
-#: Distance at which a target is met: half the standard error of 300 ground sets.
+#: Distance at which a target is met: about half the standard error of a mean recall
+#: or precision of 300 ground sets.
 TOLERANCE = 0.005
 #: Further omegas between two of the grid; then the nearest is taken.
 MAX_REFINEMENTS = 6
@@ -29,14 +32,18 @@ class TargetNotReachedWarning(UserWarning):
 
 
 def best_lam_omega(trials: CrossValidation) -> tuple[float, float]:
-    """Return the pair with the best score; of equals, small lambda and omega near 1."""
+    """Return the pair with the best score; of equals, small lambda and omega near 1.
+
+    The best lambda's trials are scored again with the full decoder, in place, before
+    its omega is chosen.
+    """
 
     def merit(lam: float, omega: float) -> tuple[float, float, float]:
-        """Return a key that is larger for better pairs."""
+        """Return a sort key, larger for better pairs: score, -lambda, -|log omega|."""
         score = float(trials.summary(lam, omega)[0][-1])
         return score, -lam, -abs(float(np.log(omega)))
 
-    lam, _ = max(trials.trials, key=lambda place: merit(*place))
+    lam, _ = max(trials.trials, key=lambda pair: merit(*pair))
     trials.rescore_with_full_decoder(lam)
     omega = max(trials.omegas(lam), key=lambda omega: merit(lam, omega))
     return lam, omega
@@ -45,9 +52,12 @@ def best_lam_omega(trials: CrossValidation) -> tuple[float, float]:
 def lam_omega_for_target(
     trials: CrossValidation, lams: Sequence[float], name: str, value: float
 ) -> tuple[float, float]:
-    """Return the pair that meets a target and has the best other score, or warn.
+    """Return the (lambda, omega) that meets a target and has the best other score.
 
-    The grid in ``trials`` is extended, and refined at the chosen lambda.
+    ``value`` is the target of ``name``, "precision" or "recall"; the other of the two
+    is the other score.  ``trials`` gain omegas beyond the grid if no lambda of ``lams``
+    meets the target, and between those of the grid at the chosen lambda.  If the target
+    is still missed, warn and return the nearest pair.
     """
     for attempt in range(MAX_EXTENSIONS + 1):
         crossings = [
@@ -71,7 +81,11 @@ def lam_omega_for_target(
 def _extend_omegas(
     trials: CrossValidation, lams: Sequence[float], name: str, value: float
 ) -> None:
-    """Try one omega beyond the grid for each lambda, in the target's direction."""
+    """Add a trial for each lambda above 0, at one omega beyond those tried.
+
+    It lies at the end of large omegas where recall has to rise to ``value``, or
+    precision to fall, else at the end of small ones.
+    """
     for lam in lams:
         if lam == 0.0:
             continue
@@ -90,14 +104,17 @@ def _extend_omegas(
 def _nearest_lam_omega(
     trials: CrossValidation, lams: Sequence[float], name: str, value: float
 ) -> tuple[float, float]:
-    """Warn, and return the pair nearest to a target that none meets."""
+    """Warn that no pair meets the target, and return the nearest (lambda, omega).
+
+    The trials of this lambda are scored again with the full decoder, in place.
+    """
     paths = {lam: trials.path(lam) for lam in lams}
     gaps = {
         (lam, point.omega): abs(getattr(point, name) - value)
         for lam, path in paths.items()
         for point in path
     }
-    lam = min(gaps, key=lambda place: gaps[place])[0]
+    lam = min(gaps, key=lambda pair: gaps[pair])[0]
     trials.rescore_with_full_decoder(lam)
     path = trials.path(lam)
     nearest = int(np.argmin(np.abs(getattr(path, name) - value)))
@@ -117,7 +134,12 @@ def _nearest_lam_omega(
 
 
 def refine_omega(trials: CrossValidation, lam: float, name: str, value: float) -> float:
-    """Return the omega nearest to the target, after fits between those of the grid."""
+    """Return an omega whose score ``name`` is within ``TOLERANCE`` of ``value``.
+
+    At most ``MAX_REFINEMENTS`` omegas between those tried are added to ``trials``.  If
+    the score jumps over the target, return the omega beside the jump with the higher
+    score; for ``lam=0``, which omega does not influence, the one nearest to 1.
+    """
     if lam == 0.0:
         return order_outwards(trials.omegas(lam))[0]
     for attempt in range(MAX_REFINEMENTS + 1):

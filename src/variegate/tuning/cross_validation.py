@@ -147,7 +147,7 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         subsets: Sequence[Any],
         groups: Any = None,
     ) -> Self:
-        """Choose ``λ`` and ``ω``, then learn from all of the data.
+        """Choose ``λ`` and ``ω``, learn from all of the data, and return itself.
 
         Parameters
         ----------
@@ -189,7 +189,7 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _progress_callback(self) -> Callable[[int, int], object] | None:
-        """Return the callback, with ``verbose`` one that also prints."""
+        """Return a callback of finished and all folds, which prints if ``verbose``."""
         if not self.verbose:
             return self.callback
         tell = ProgressPrinter(type(self).__name__)
@@ -209,9 +209,10 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         members: list[IntArray],
         omegas: Sequence[float],
     ) -> LargeMarginDPP:
-        """Fit the best pair on all data, by the same grid steps as on the folds.
+        """Return a model of all data for the best pair, by the same steps as on folds.
 
-        ``base`` is the unfitted estimator.
+        ``base`` is the unfitted estimator, and ``omegas`` the grid.  Steps go from the
+        smallest lambda to the best at the omega nearest to 1, then to the best omega.
         """
         best = self.best_lam_, self.best_omega_
         middle, sides = order_outwards(omegas)
@@ -237,7 +238,10 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
     def _folds(
         self, ground_sets: list[Any], members: list[Any], groups: Any, seed: int
     ) -> list[Fold]:
-        """Divide the data into folds as ``cv`` says, keeping groups together."""
+        """Return the folds of ``cv``, drawn by ``seed`` if that is their number.
+
+        ``groups`` are labels of ground sets, or None; ValueError if ``cv`` is invalid.
+        """
         n = len(ground_sets)
         labels = np.arange(n)
         if groups is not None:
@@ -254,7 +258,11 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
     def _check_parameters(
         self,
     ) -> tuple[list[float], list[float], tuple[str, float] | None]:
-        """Return sorted lambdas and omegas and the target; refuse invalid settings."""
+        """Check parameters of the constructor; return sorted lambdas, omegas, target.
+
+        ValueError for an invalid one.  The target is ("precision" or "recall", value),
+        or None.
+        """
         if self.estimator is not None and not isinstance(
             self.estimator, LargeMarginDPP
         ):
@@ -284,7 +292,7 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         return values["lams"], values["omegas"], self._check_target(values["lams"])
 
     def _check_target(self, lams: list[float]) -> tuple[str, float] | None:
-        """Return the name and value of the target, None without one."""
+        """Return (name, value) of the target, or None; ValueError if it is invalid."""
         targets = {"precision": self.target_precision, "recall": self.target_recall}
         asked = [(name, value) for name, value in targets.items() if value is not None]
         if not asked:
@@ -306,7 +314,7 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         return name, float(value)
 
     def _learned_html(self) -> str:
-        """Return the chosen pair, its score and the best model as HTML."""
+        """Return the chosen lambda and omega, the score and the best model as HTML."""
         check_is_fitted(self, "best_lam_")
         facts = {
             "best lambda": f"{self.best_lam_:g}",
@@ -330,19 +338,23 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         at_most: Any = None,
         per: Sequence[Any] | None = None,
     ) -> list[IntArray]:
-        """Choose a subset of every ground set; see :meth:`LargeMarginDPP.predict`."""
+        """Return the item numbers that the best model chooses from each ground set.
+
+        ``k`` items of each, within the ``budget``, sorted by number or importance, at
+        most ``at_most`` of a label ``per`` item: see :meth:`LargeMarginDPP.predict`.
+        """
         check_is_fitted(self, "best_model_")
         return self.best_model_.predict(
             ground_sets, k, budget, order, at_most=at_most, per=per
         )
 
     def score(self, ground_sets: Sequence[GroundSet], subsets: Sequence[Any]) -> float:
-        """Return the mean F-score of the predictions."""
+        """Return the mean F-score of the best model's choices against ``subsets``."""
         check_is_fitted(self, "best_model_")
         return self.best_model_.score(ground_sets, subsets)
 
     def ensemble(self, ground_set: GroundSet) -> LEnsemble:
-        """Return the determinantal point process of one ground set."""
+        """Return the determinantal point process of a ground set by the best model."""
         check_is_fitted(self, "best_model_")
         return self.best_model_.ensemble(ground_set)
 
@@ -350,7 +362,12 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
 def _make_splits(
     cv: Any, labels: IntArray, grouped: bool, seed: int
 ) -> list[tuple[IntArray, IntArray]]:
-    """Return positions to learn from and to judge by, for every fold of ``labels``."""
+    """Return a pair of position arrays for every fold: to learn from, and held out.
+
+    ``labels`` has a label from 0 for each ground set, of its group if ``grouped``, else
+    its own.  If ``cv`` is a number, sets of one label stay in one fold.  ValueError if
+    ``cv`` is invalid.
+    """
     from sklearn.model_selection import KFold, check_cv
 
     n_units = len(np.unique(labels))

@@ -21,18 +21,19 @@ from variegate.files.models import ModelFileError, Own
 from variegate.learning.problem import SharedExamples
 from variegate.partitions.partition import hold_pairs
 
-#: Omegas that stand for a range of factors of the odds.
+#: Omegas of :meth:`OmegaFamily.by_odds`, each also the factor of the odds.
 ODDS_OMEGAS = (1 / 64, 1.0, 64.0)
 
 #: Lambda and omega.
-Place = tuple[float, float]
+LamOmega = tuple[float, float]
 
-#: A place to fit at, and the place whose fit it starts from, None for the first.
-GridStep = tuple[Place, Place | None]
+#: The lambda and omega to fit for, and the pair whose fitted model the fit starts from,
+#: None for the first.
+GridStep = tuple[LamOmega, LamOmega | None]
 
 
 def check_omegas(omega: Any) -> tuple[float, ...]:
-    """Return one or several values of omega, checked and sorted."""
+    """Return one or several values of omega, sorted, once each; ValueError if bad."""
     omegas = np.atleast_1d(omega)
     if (
         omegas.dtype.kind not in "iuf"
@@ -45,20 +46,22 @@ def check_omegas(omega: Any) -> tuple[float, ...]:
 
 
 def order_outwards(omegas: Sequence[float]) -> tuple[float, list[list[float]]]:
-    """Return the omega nearest to 1, and lists of those below and above, outwards."""
+    """Return the omega nearest to 1, and [smaller, larger] ones, nearest first."""
     ordered = sorted(omegas)
     start = int(np.argmin(np.abs(np.log(ordered))))
     return ordered[start], [ordered[:start][::-1], ordered[start + 1 :]]
 
 
 def grid_steps(lams: Sequence[float], omegas: Sequence[float]) -> list[GridStep]:
-    """Return the places of a grid, each with the place that its fit starts from.
+    """Return the (lambda, omega) pairs of a grid, each with the pair it starts from.
 
-    For ``lam=0`` at one omega only, as it does not matter there.
+    The latter always comes before.  At the omega nearest to 1, a lambda starts from the
+    next smaller one, the smallest from None; other omegas start from their neighbour
+    towards 1.  ``lam=0`` has one omega only, as omega does not matter there.
     """
     middle, sides = order_outwards(omegas)
     steps: list[GridStep] = []
-    root: Place | None = None
+    root: LamOmega | None = None
     for lam in sorted(lams):
         steps.append(((lam, middle), root))
         root = lam, middle
@@ -81,10 +84,12 @@ def fit_from_neighbour(
 ) -> LargeMarginDPP:
     """Return a copy of ``model`` fitted for ``lam`` and ``omega``, started from it.
 
-    ``AllAlikeWarning`` is suppressed unless the fit ``is_kept``.
+    ``model`` may be unfitted.  ``ConvergenceWarning`` is suppressed, and so is
+    ``AllAlikeWarning`` unless ``is_kept``: the fit is a result, not only a start for
+    others.  ``warm_start`` stays on in the copy.
     """
     following = copy.copy(model)
-    # Only the first fit of a walk has nothing to start from.
+    # Only the first of a chain of fits has nothing to start from.
     starts = 1 if hasattr(model, "theta_") else model.n_starts
     following.set_params(lam=lam, omega=omega, warm_start=True, n_starts=starts)
     with warnings.catch_warnings():
@@ -97,7 +102,7 @@ def fit_from_neighbour(
 
 
 def multiply_odds(model: LargeMarginDPP, odds: float) -> LargeMarginDPP:
-    """Return a model by which the odds of every item are multiplied."""
+    """Return a copy of ``model`` that multiplies every item's odds by ``odds``."""
     other = copy.copy(model)
     other.intercept_ = model.intercept_ + 0.5 * float(np.log(odds))
     return other
@@ -106,11 +111,12 @@ def multiply_odds(model: LargeMarginDPP, odds: float) -> LargeMarginDPP:
 def fit_by_steps(
     estimator: LargeMarginDPP, omega: float, ground_sets: Any, subsets: Any
 ) -> LargeMarginDPP:
-    """Return a model fitted for ``omega``, which is reached from 1 in steps.
+    """Return a model fitted for ``omega``, after fits at steps from 1 towards it.
 
     Far from 1 the objective has poor minima, such as to choose nothing.  So the first
     fit is at 1, and each of the others, at most a factor of 4 further, starts from the
-    one before.  Warnings are about the last.
+    one before; with ``lam=0``, where omega has no effect, there is one fit.  Warnings
+    are about the last.  ``subsets`` is None where ``ground_sets`` holds them too.
     """
     if subsets is not None:
         ground_sets = SharedExamples(ground_sets, subsets)
@@ -132,6 +138,7 @@ class _WarningsByOmega:
     """Collects warnings of the fits of a family, to issue each text once."""
 
     def __init__(self) -> None:
+        # By category and text: the first such warning, and the omegas that gave it.
         self._found: dict[Any, tuple[warnings.WarningMessage, list[float]]] = {}
 
     @contextmanager
@@ -144,7 +151,7 @@ class _WarningsByOmega:
             self._found.setdefault(key, (one, []))[1].append(omega)
 
     def issue(self, n_fits: int) -> None:
-        """Issue each warning once; it names its omegas if not all fits gave it."""
+        """Issue each warning once, with its omegas if fewer than ``n_fits`` gave it."""
         for (category, text), (one, omegas) in self._found.items():
             if len(omegas) < n_fits:
                 text = (
@@ -199,7 +206,7 @@ class OmegaFamily:
         progress: Progress = ignore,
         **fit_arguments: Any,
     ) -> OmegaFamily:
-        """Learn a model for each omega.
+        """Return the family of models fitted for each omega.
 
         Parameters
         ----------
@@ -207,7 +214,8 @@ class OmegaFamily:
             All settings but ``omega``.  Its ``callback`` sees the steps of every fit.
         omegas : float or sequence of float
         ground_sets, subsets
-            As for :meth:`variegate.LargeMarginDPP.fit`; a generator is read once.
+            Lists, or pairs and no subsets, as for :meth:`variegate.LargeMarginDPP.fit`;
+            a generator is read once.
         progress : callable, optional
             Called with "fitting" and the numbers of finished and of all fits.
         **fit_arguments
@@ -258,7 +266,7 @@ class OmegaFamily:
     def resolve(self, omega: float | None, default: float = 1.0) -> float:
         """Return ``omega``, or raise ValueError outside the range that was learned.
 
-        None stands for ``default``, or the value in the range nearest to it.
+        For None, return ``default``, moved to the nearest end if outside the range.
         """
         low, high = self.omegas[0], self.omegas[-1]
         if omega is None:
@@ -291,7 +299,7 @@ class OmegaFamily:
 
     @classmethod
     def by_odds(cls, model: LargeMarginDPP) -> OmegaFamily:
-        """Return the family of a model with its odds multiplied by ``ODDS_OMEGAS``."""
+        """Return a family of copies of ``model``, with odds times ``ODDS_OMEGAS``."""
         models = (
             multiply_odds(model, omega).set_params(omega=omega) for omega in ODDS_OMEGAS
         )
@@ -300,7 +308,7 @@ class OmegaFamily:
     # Keeping ----------------------------------------------------------------------
 
     def encode(self) -> list[dict[str, Any]]:
-        """Return the models as plain values, one entry for each omega."""
+        """Return the models as values that JSON can hold, one dict for each omega."""
         return [
             {"omega": omega, **model.encode()}
             for omega, model in zip(self.omegas, self.models, strict=True)
@@ -310,9 +318,10 @@ class OmegaFamily:
     def decode(
         cls, document: Mapping[str, Any], own: Own, n_features: int
     ) -> OmegaFamily:
-        """Return the family of a document's "models", checked to fit together.
+        """Return the family of the list "models" of a document, as ``encode`` gave it.
 
-        ``own`` is the user's code that the file names.
+        ``own`` has the user's classes that the file names.  ModelFileError if the
+        models do not go together, or have other than ``n_features``.
         """
         MODELS.check(document.get("models"), "models")
         entries = sorted(document["models"], key=lambda entry: float(entry["omega"]))

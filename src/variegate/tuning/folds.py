@@ -1,9 +1,10 @@
 """Cross-validation in which each fit starts from its neighbour on the grid.
 
-A walk begins at the smallest lambda and at the omega nearest to 1, where problems are
-mild.  It goes up through the lambdas there, and from each of them outwards through the
-omegas.  The same walk on all of the data leads to the model that is returned, so that
-it ends in the same minimum as the models it was chosen by.
+A grid has pairs of a lambda and an omega.  The first fit is at the smallest lambda and
+at the omega nearest to 1, where problems are mild.  Fits go up through the lambdas
+there, and from each of them outwards through the omegas.  The same steps on all of the
+data lead to the model that is returned, so that it ends in the same minimum as the
+models it was chosen by.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from variegate.estimator import LargeMarginDPP
 from variegate.ground_set import map_positions_in_errors
 from variegate.tuning.family import (
     GridStep,
-    Place,
+    LamOmega,
     fit_from_neighbour,
     grid_steps,
     order_outwards,
@@ -32,33 +33,36 @@ from variegate.tuning.family import (
 from variegate.tuning.held_out import SCORES, Fold, not_clearly_behind, scores_of
 from variegate.tuning.path import OmegaPath, PathPoint
 
-#: From a chosen and a wanted subset to a number; larger is better.
+#: A function of a chosen and a wanted subset (item numbers); larger is better.
 Scoring = Callable[[Any, Any], float]
 
-#: The columns of the scores of a trial.
+#: The columns of the scores of a trial; the last is the score to choose by.
 COLUMNS = (*SCORES, "score")
 
-#: By place: a model fitted on a fold, and its scores (held-out sets, COLUMNS).
-FittedPlaces = dict[Place, tuple[LargeMarginDPP, FloatArray]]
+#: By lambda and omega: a model fitted on one fold, and its scores (held-out ground
+#: sets of the fold, COLUMNS).
+FoldFits = dict[LamOmega, tuple[LargeMarginDPP, FloatArray]]
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """One lambda and omega, on every fold: scores are (held-out sets, COLUMNS)."""
+    """The models of one lambda and omega, one for each fold, and their scores."""
 
     models: list[LargeMarginDPP]
+    #: Tables (held-out ground sets of the fold, COLUMNS).
     scores: list[FloatArray]
 
     def means(self) -> FloatArray:
-        """Return the mean of every column over all held-out ground sets."""
+        """Return the mean of each of COLUMNS over the held-out sets of all folds."""
         mean: FloatArray = np.concatenate(self.scores).mean(axis=0)
         return mean
 
-    def errors(self, units: IntArray) -> FloatArray:
-        """Return the standard errors of ``means``; NaN where there is one unit.
+    def standard_errors(self, units: IntArray) -> FloatArray:
+        """Return the standard errors of ``means``, clustered by unit; NaN for one unit.
 
-        ``units`` number the independent ground sets or groups (see :class:`Fold`): the
-        variance of the sum of all scores is that of the units' sums.
+        ``units`` has a label for each row of the concatenated scores, equal for ground
+        sets of one group (see :class:`Fold`).  The variance of the sum of all scores is
+        that of the sums over each unit.
         """
         table = np.concatenate(self.scores)
         labels, position = np.unique(units, return_inverse=True)
@@ -76,7 +80,7 @@ class Trial:
 
 
 def _score_fold(model: LargeMarginDPP, fold: Fold, scoring: Scoring) -> FloatArray:
-    """Return a row of ``COLUMNS`` for every held-out ground set."""
+    """Return scores (held-out ground sets, COLUMNS) of a model fitted on a fold."""
     with map_positions_in_errors(fold.held_out):
         predicted = model.predict(fold.judged)
     rows = [
@@ -88,19 +92,19 @@ def _score_fold(model: LargeMarginDPP, fold: Fold, scoring: Scoring) -> FloatArr
 
 def _fit_and_score(
     model: LargeMarginDPP, fold: Fold, steps: Sequence[GridStep], scoring: Scoring
-) -> FittedPlaces:
-    """Fit ``model`` on a fold at every place of ``steps``, and score each fit."""
-    fitted: dict[Place | None, LargeMarginDPP] = {None: model}
+) -> FoldFits:
+    """Return, by the pair of each step, a fitted copy of ``model`` and its scores."""
+    fitted: dict[LamOmega | None, LargeMarginDPP] = {None: model}
     shared, found = fold.shared_examples(), {}
-    for place, start in steps:
+    for pair, start in steps:
         with map_positions_in_errors(fold.learned):
-            fitted[place] = fit_from_neighbour(fitted[start], shared, None, *place)
-        found[place] = fitted[place], _score_fold(fitted[place], fold, scoring)
+            fitted[pair] = fit_from_neighbour(fitted[start], shared, None, *pair)
+        found[pair] = fitted[pair], _score_fold(fitted[pair], fold, scoring)
     return found
 
 
-def _on_one_thread(compute: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function with one BLAS thread."""
+def _call_on_one_thread(compute: Callable[..., Any], *arguments: Any) -> Any:
+    """Return ``compute(*arguments)``, computed with one BLAS thread."""
     with threadpool_limits(limits=1):
         return compute(*arguments)
 
@@ -110,8 +114,8 @@ class CrossValidation:
     """Trials by lambda and omega, and methods that add to them.
 
     ``model`` is not fitted, and has a seed, so that trials differ by their parameters
-    only.  ``n_samples`` is the largest number of samples of an MBR decoder while many
-    models are compared.
+    only.  ``n_samples`` is the largest number of samples of a minimum-Bayes-risk
+    decoder (``MBR``) while many models are compared.
     """
 
     model: LargeMarginDPP
@@ -119,7 +123,7 @@ class CrossValidation:
     n_samples: int
     scoring: Scoring
     n_jobs: int | None
-    trials: dict[Place, Trial] = field(default_factory=dict)
+    trials: dict[LamOmega, Trial] = field(default_factory=dict)
 
     def run_grid(
         self,
@@ -130,8 +134,8 @@ class CrossValidation:
     ) -> None:
         """Add trials of every lambda with every omega.
 
-        ``callback`` is called with the numbers of finished and of all folds;
-        ``drop_lams`` leaves out lambdas that are clearly behind on the first fold.
+        ``callback`` is called with the numbers of finished and of all folds.  With
+        ``drop_lams``, lambdas clearly behind on the first fold get no trial.
         """
         model = copy.copy(self.model)
         model.set_params(decoder=self._quick_decoder())
@@ -151,7 +155,10 @@ class CrossValidation:
                     self.trials[lam, omega] = self.trials[lam, middle]
 
     def try_omega(self, lam: float, omega: float) -> None:
-        """Add a trial, started from the nearest one of this lambda, nearer to 1."""
+        """Add a trial; its fits start from those of the same lambda at another omega.
+
+        That is the nearest omega not further from 1, or the nearest of all.
+        """
         known = self.omegas(lam)
         inwards = [o for o in known if abs(np.log(o)) <= abs(np.log(omega))]
         start = min(inwards or known, key=lambda o: abs(np.log(o / omega)))
@@ -160,19 +167,17 @@ class CrossValidation:
             steps, self._fit_on_folds(self.trials[lam, start].models, steps)
         )
 
-    def _add_trials(
-        self, steps: Sequence[GridStep], found: Sequence[FittedPlaces]
-    ) -> None:
-        """Add a trial for each place of ``steps``, from the fits on all folds."""
-        for place, _ in steps:
-            models, scores = zip(*(fits[place] for fits in found), strict=True)
-            self.trials[place] = Trial(list(models), list(scores))
+    def _add_trials(self, steps: Sequence[GridStep], found: Sequence[FoldFits]) -> None:
+        """Add a trial for each step, from the fits on all folds."""
+        for pair, _ in steps:
+            models, scores = zip(*(fits[pair] for fits in found), strict=True)
+            self.trials[pair] = Trial(list(models), list(scores))
 
     def rescore_with_full_decoder(self, lam: float) -> None:
-        """Score the trials of one lambda again, with the decoder of ``model``.
+        """Score the trials of one lambda again, in place, with the model's own decoder.
 
         Fewer samples choose slightly fewer items, and reported scores should be those
-        of the final decoder.
+        of the final decoder.  Trials that have it are left.
         """
         decoder = self.model.decoder
         same = self._quick_decoder() == as_decoder(decoder)
@@ -196,7 +201,7 @@ class CrossValidation:
         return sorted(omega for tried, omega in self.trials if tried == lam)
 
     def path(self, lam: float) -> OmegaPath:
-        """Return the means and standard errors of one lambda's trials by omega."""
+        """Return the path of ``lam``: one point of means and errors for each omega."""
         summaries = [(omega, *self.summary(lam, omega)) for omega in self.omegas(lam)]
         points = [
             PathPoint(omega, *means[:4].tolist(), *errors[:4].tolist())
@@ -205,28 +210,32 @@ class CrossValidation:
         return OmegaPath(lam, tuple(points))
 
     def summary(self, lam: float, omega: float) -> tuple[FloatArray, FloatArray]:
-        """Return the means and standard errors of ``COLUMNS`` for one trial."""
+        """Return two arrays (COLUMNS,) of one trial: means and standard errors."""
         units = np.concatenate([fold.units for fold in self.folds])
         trial = self.trials[lam, omega]
-        return trial.means(), trial.errors(units)
+        return trial.means(), trial.standard_errors(units)
 
     def results(self) -> dict[str, FloatArray]:
-        """Return the columns of ``cv_results_``, one row a trial, sorted."""
-        places = sorted(self.trials)
+        """Return ``cv_results_``: arrays with an entry for each trial, sorted.
+
+        Keys are "lam", "omega", "mean_*" and "error_*" of COLUMNS, "split<i>_score" of
+        each fold, and "n_unconverged", a number of folds.
+        """
+        pairs = sorted(self.trials)
         columns = {
-            "lam": np.array([lam for lam, _ in places]),
-            "omega": np.array([omega for _, omega in places]),
+            "lam": np.array([lam for lam, _ in pairs]),
+            "omega": np.array([omega for _, omega in pairs]),
         }
-        summaries = [self.summary(*place) for place in places]
+        summaries = [self.summary(*pair) for pair in pairs]
         for k, name in enumerate(COLUMNS):
             columns[f"mean_{name}"] = np.array([mean[k] for mean, _ in summaries])
             columns[f"error_{name}"] = np.array([error[k] for _, error in summaries])
         for number in range(len(self.folds)):
             columns[f"split{number}_score"] = np.array(
-                [self.trials[place].scores[number][:, -1].mean() for place in places]
+                [self.trials[pair].scores[number][:, -1].mean() for pair in pairs]
             )
         columns["n_unconverged"] = np.array(
-            [self.trials[place].n_unconverged() for place in places]
+            [self.trials[pair].n_unconverged() for pair in pairs]
         )
         return columns
 
@@ -243,10 +252,11 @@ class CrossValidation:
         steps: Sequence[GridStep],
         callback: Callable[[int, int], object] | None = None,
         n_done: int = 0,
-    ) -> list[FittedPlaces]:
-        """Fit each model at the places of ``steps``, on a fold of its own.
+    ) -> list[FoldFits]:
+        """Return the fits for all ``steps`` on each fold, started from its model.
 
-        The first model on fold ``n_done``, which counts the folds finished before.
+        There is one model for each fold, beginning with fold ``n_done``, the number of
+        folds finished before.  ``callback`` is that of :meth:`run_grid`.
         """
         folds = self.folds[n_done : n_done + len(models)]
         arguments = [(*pair, steps) for pair in zip(models, folds, strict=True)]
@@ -259,11 +269,16 @@ class CrossValidation:
         callback: Callable[[int, int], object] | None = None,
         n_done: int = 0,
     ) -> list[Any]:
-        """Return ``compute(*each, scoring)`` for each of the arguments, in order."""
+        """Return ``compute(*each, scoring)`` of all arguments, in order, in processes.
+
+        ``callback`` is called with the numbers of finished folds, ``n_done`` of them
+        before, and of all.
+        """
         parallel = parallel_processes(self.n_jobs, return_as="generator")
         results = []
         for result in parallel(
-            delayed(_on_one_thread)(compute, *each, self.scoring) for each in arguments
+            delayed(_call_on_one_thread)(compute, *each, self.scoring)
+            for each in arguments
         ):
             results.append(result)
             if callback is not None:
@@ -271,8 +286,8 @@ class CrossValidation:
         return results
 
 
-def _leading_lams(found: FittedPlaces, lams: Sequence[float]) -> list[float]:
-    """Return the lambdas whose best scores on a fold are not clearly behind."""
+def _leading_lams(found: FoldFits, lams: Sequence[float]) -> list[float]:
+    """Return the lambdas whose best mean score on a fold is not clearly behind."""
     best: dict[float, FloatArray] = {}
     for (lam, _), (_, scores) in found.items():
         score = scores[:, -1]

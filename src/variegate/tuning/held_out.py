@@ -15,7 +15,7 @@ from variegate.learning.problem import SharedExamples
 
 K = TypeVar("K")
 
-#: The names of the scores of a choice.
+#: The names of the scores of a choice: against the wanted subset, and its size.
 SCORES = ("precision", "recall", "f", "size")
 
 #: Standard errors behind the leader at which a contender is clearly behind.
@@ -23,7 +23,7 @@ DROPPED_AT = 1.5
 
 
 def scores_of(chosen: Any, wanted: Any) -> tuple[float, float, float, float]:
-    """Return ``SCORES`` of a chosen subset, given the wanted one."""
+    """Return precision, recall, F and size of a chosen subset, given the wanted one."""
     return (
         metrics.precision(chosen, wanted),
         metrics.recall(chosen, wanted),
@@ -34,16 +34,16 @@ def scores_of(chosen: Any, wanted: Any) -> tuple[float, float, float, float]:
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Data, and the positions of ground sets to learn from and of held-out ones.
-
-    ``units`` holds a number for each held-out ground set, equal for those of one group;
-    scores of different units are independent.
-    """
+    """Data, and the positions of ground sets to learn from and of held-out ones."""
 
     ground_sets: Sequence[GroundSet]
+    #: The wanted item numbers of each ground set.
     subsets: Sequence[IntArray]
+    #: Positions in ``ground_sets``.
     learned: IntArray
     held_out: IntArray
+    #: A label for each held-out ground set, equal for those of one group.  Standard
+    #: errors are clustered by label: scores under different labels are independent.
     units: IntArray
 
     @property
@@ -57,7 +57,7 @@ class Fold:
         return [self.subsets[position] for position in self.held_out]
 
     def shared_examples(self) -> SharedExamples:
-        """Return the examples to learn from, for several fits."""
+        """Return the ground sets to learn from, with subsets, for several fits."""
         with map_positions_in_errors(self.learned):
             return SharedExamples(
                 [self.ground_sets[position] for position in self.learned],
@@ -68,9 +68,10 @@ class Fold:
 def not_clearly_behind(
     scores: Mapping[K, FloatArray], n_errors: float = DROPPED_AT
 ) -> list[K]:
-    """Return the names of scores that are not clearly behind the best, the best first.
+    """Return the keys of ``scores`` that are not clearly behind the best, best first.
 
-    All are scores of the same ground sets; ``n_errors`` standard errors are clear.
+    Values are scores (ground sets,) of the same ground sets.  Clearly behind is a mean
+    difference of more than ``n_errors`` of its standard errors; never with one set.
     """
     names = sorted(scores, key=lambda name: -float(scores[name].mean()))
     left = []
@@ -82,7 +83,7 @@ def not_clearly_behind(
 
 
 def paired_difference(first: FloatArray, second: FloatArray) -> tuple[float, float]:
-    """Return the mean of ``first - second``, and its standard error (NaN of one)."""
+    """Return the mean of ``first - second`` and its standard error (NaN for one)."""
     less = first - second
     error = less.std(ddof=1) / np.sqrt(len(less)) if len(less) > 1 else np.nan
     return float(less.mean()), float(error)

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: The score that omega raises, and the one that it lowers.
+#: The score that moves against the named one: a larger omega raises recall and lowers
+#: precision.
 _OTHER = {"recall": "precision", "precision": "recall"}
 
 #: The colour of the chosen point and the target (Okabe and Ito's green).
@@ -49,8 +50,9 @@ class PathPoint(NamedTuple):
 class Crossing(NamedTuple):
     """Where a path passes a wanted score, by linear interpolation in ``log(omega)``.
 
-    ``low`` and ``high`` are the omegas on either side, equal where a point is close
-    enough itself; ``other`` is the score that was not asked for, interpolated alike.
+    ``low`` and ``high`` are the omegas of the points on either side, both equal to
+    ``omega`` where a point is close enough itself.  ``other`` is recall where a
+    precision is wanted, and the reverse, interpolated alike.
     """
 
     omega: float
@@ -60,7 +62,7 @@ class Crossing(NamedTuple):
 
 
 def _column_property(name: str, words: str) -> Any:
-    """Return the property of a path that is one column of its points."""
+    """Return a property: field ``name`` of a path's points, described by ``words``."""
     return property(lambda path: path._column(name), doc=words)
 
 
@@ -106,14 +108,15 @@ class OmegaPath:
     size = _column_property("size", "Mean number of chosen items at each omega.")
 
     def _column(self, name: str) -> FloatArray:
-        """Return the field ``name`` of all points as an array."""
+        """Return the field ``name`` of every point as an array (points,)."""
         return np.array([getattr(point, name) for point in self.points])
 
     def crossings(self, name: str, value: float, tolerance: float) -> list[Crossing]:
         """Return where the score ``name`` ("precision" or "recall") passes ``value``.
 
         Noise may make it pass more than once.  Points within ``tolerance`` of ``value``
-        come first, then interpolated crossings; each are sorted by omega.
+        come first, then interpolated crossings; each are sorted by omega.  The list is
+        empty if all points are on one side.
         """
         excess = self._column(name) - value
         omega, other = self.omega.tolist(), self._column(_OTHER[name]).tolist()
@@ -129,6 +132,7 @@ class OmegaPath:
         return found
 
     def __str__(self) -> str:
+        """Return a table, one line for each omega; an arrow marks the chosen one."""
         lines = [
             f"held-out scores at lambda = {self.lam:g} (± standard error)",
             f"{'omega':>10}  {'precision':<13}  {'recall':<13}  {'F':<13}  "
@@ -174,7 +178,7 @@ def format_omega(omega: float) -> str:
 
 
 def draw_curve(axes: Axes, path: OmegaPath, others: Sequence[OmegaPath] = ()) -> None:
-    """Draw precision against recall, other paths in grey behind it."""
+    """Draw precision over recall with errors; ``others`` lie in grey behind it."""
     from variegate.report.figures import COLOURS
 
     colour = COLOURS["lme"]
@@ -220,7 +224,7 @@ def draw_curve(axes: Axes, path: OmegaPath, others: Sequence[OmegaPath] = ()) ->
 
 
 def _label_points(axes: Axes, path: OmegaPath) -> None:
-    """Write omega beside the points, except those too near to a labelled one."""
+    """Write omega beside the points, except where labels would overlap."""
     spans = [max(float(np.ptp(v)), 1e-9) for v in (path.recall, path.precision)]
     named: list[FloatArray] = []
     # The chosen point first: the others make room for it.
@@ -244,7 +248,7 @@ def _label_points(axes: Axes, path: OmegaPath) -> None:
 
 
 def _mark_target(axes: Axes, path: OmegaPath, along: str | None) -> None:
-    """Draw the target as a dashed line, vertical if its score is the x axis (along)."""
+    """Draw the target, if any; vertical if its score is ``along`` the x axis."""
     if path.target is None:
         return
     name, value = path.target
@@ -253,7 +257,7 @@ def _mark_target(axes: Axes, path: OmegaPath, along: str | None) -> None:
 
 
 def draw_against_omega(axes: Axes, path: OmegaPath) -> None:
-    """Draw precision, recall and F against omega."""
+    """Draw precision, recall and F with error bars over omega, on a log axis."""
     from variegate.report.figures import COLOURS
 
     looks = {

@@ -1,7 +1,8 @@
 """A race of contenders on held-out ground sets: learned DPPs and a regression.
 
 Parts of the data are held out in turn: contenders are fitted to the rest and scored on
-the part.  After each part, those that are clearly behind the leader drop out.
+the part.  After each part, those that are clearly behind the leader drop out.  ``part``
+is the number of such a part, from 0, or its :class:`Fold`.
 """
 
 from __future__ import annotations
@@ -31,10 +32,12 @@ from variegate.ground_set import (
 )
 from variegate.learning.problem import SharedExamples
 from variegate.subsets import as_indicator
+from variegate.tuning.boosting import boosted_fold
 from variegate.tuning.family import fit_by_steps
 from variegate.tuning.held_out import Fold, not_clearly_behind, paired_difference
 
-#: The first rule at most this many standard errors behind the best is taken.
+#: Of the rules of a contender, the first that is at most this many standard errors
+#: behind the best is taken.
 AS_GOOD = 0.5
 
 #: Standard errors behind the best at which a rule is not tried on further parts.  There
@@ -53,7 +56,7 @@ class Rule(NamedTuple):
 
 
 class Contender(Protocol):
-    """A model to be fitted and compared, with the rules that may choose by it."""
+    """A model to be fitted and compared, with the rules that may choose items by it."""
 
     @property
     def name(self) -> str:
@@ -61,28 +64,30 @@ class Contender(Protocol):
 
     @property
     def rules(self) -> Sequence[Rule]:
-        """The rules to be judged by, the mildest first."""
+        """The rules to be judged by; of equally good ones the first is taken."""
 
     def fit(self, examples: SharedExamples, part: int) -> Any:
-        """Return a model fitted to ``examples``, all data without part ``part``."""
+        """Return a model for ``scores``, fitted to ``examples``, all but the part."""
 
     def scores(
         self, fitted: Any, ground_sets: Sequence[GroundSet], wanted: Sequence[IntArray]
     ) -> dict[Rule, FloatArray]:
-        """Return the F-score of every ground set, by rule."""
+        """Return each rule's F-scores (ground sets,) against the subsets ``wanted``."""
 
 
 @dataclass(eq=False)
 class Standing:
     """The fits and scores of a contender so far, with the rule that suits it best."""
 
+    #: A ``Contender``, with those of its rules that have not been dropped.
     contender: Any
-    #: The fitted model of each part.
+    #: Fitted models, one for each part it was scored on.
     fitted: list[Any] = field(default_factory=list)
-    #: F-scores of the held-out ground sets by rule, those of the first part first.
+    #: By rule, F-scores of all ground sets held out so far, the first part's first.
     by_rule: dict[Rule, FloatArray] = field(default_factory=dict)
     #: Mean score of the winner less that of this one, on the same ground sets, and the
-    #: standard error of that difference; NaN where there is one ground set.
+    #: standard error of that difference, NaN for one ground set.  Both are NaN until
+    #: :meth:`Race.run` ends.
     behind: float = np.nan
     behind_error: float = np.nan
 
@@ -93,12 +98,12 @@ class Standing:
 
     @property
     def rule(self) -> Rule:
-        """The first rule that is about as good as the best: see ``AS_GOOD``."""
+        """The first rule at most ``AS_GOOD`` standard errors behind the best."""
         return self._best_rule()[0]
 
     @property
     def scores(self) -> FloatArray:
-        """F-scores by this rule, those of the first part first."""
+        """F-scores of ``rule`` on all ground sets held out so far."""
         return self._best_rule()[1]
 
     @property
@@ -107,7 +112,11 @@ class Standing:
         return float(self.scores.mean())
 
     def fit_and_score(self, part: Fold, examples: SharedExamples) -> None:
-        """Fit the contender to ``examples``, score it on a part, drop weak rules."""
+        """Fit the contender to ``examples``, score it on ``part``, drop weak rules.
+
+        Adds to ``fitted`` and ``by_rule``, in place; a rule is dropped when it is
+        ``RULE_DROPPED_AT`` standard errors behind the contender's best.
+        """
         with map_positions_in_errors(part.learned):
             fitted = self.contender.fit(examples, len(self.fitted))
         with map_positions_in_errors(part.held_out):
@@ -120,7 +129,7 @@ class Standing:
         self.fitted.append(fitted)
 
     def _best_rule(self) -> tuple[Rule, FloatArray]:
-        """Return the first rule about as good as the best, and its F-scores."""
+        """Return ``rule`` and its F-scores."""
         best = max(self.by_rule.values(), key=lambda scores: float(scores.mean()))
         for rule, scores in self.by_rule.items():
             mean, error = paired_difference(best, scores)
@@ -146,7 +155,7 @@ class Race:
     examples: list[SharedExamples] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Divide the data into parts at random."""
+        """Divide data at random into ``n_parts`` or, if fewer, a part for each set."""
         n_sets = len(self.ground_sets)
         if n_sets < 2:
             raise ValueError(f"a race needs two ground sets at least, got {n_sets}")
@@ -165,11 +174,12 @@ class Race:
         most: int | None = None,
         keep: Sequence[str] = (),
     ) -> list[Standing]:
-        """Return the standings of all contenders, the winner first.
+        """Return the standings of all contenders, the winner first, then by ``behind``.
 
         After each part, contenders clearly behind the leader drop out; at most ``most``
-        of the others continue.  Those whose names are in ``keep`` also continue if they
-        are not clearly behind the best one in ``keep``.
+        of the others continue, all for None.  Those whose names are in ``keep`` also
+        continue if they are not clearly behind the best one in ``keep``.  The winner
+        has the best mean of those scored on all parts.
         """
         standings = [Standing(contender) for contender in contenders]
         racing, n_fits, n_done = standings, len(self.parts) * len(standings), 0
@@ -184,14 +194,25 @@ class Race:
             kept = _leaders(one for one in racing if one.name in keep)
             racing = list(dict.fromkeys([*_leaders(racing)[:most], *kept]))
             n_fits = n_done + left * len(racing)
-        winner = max(racing, key=lambda one: one.mean)
-        best = winner.scores
-        for standing in standings:
-            scores = standing.scores
-            standing.behind, standing.behind_error = paired_difference(
-                best[: len(scores)], scores
-            )
-        return sorted(standings, key=lambda one: (one is not winner, one.behind))
+        return rank_standings(standings, max(racing, key=lambda one: one.mean))
+
+    def with_boosting(self) -> Race:
+        """Return a race on the same parts, with boosted log-odds as a last feature."""
+        other = copy.copy(self)
+        other.parts = [boosted_fold(part, self.seed) for part in self.parts]
+        other.examples = [part.shared_examples() for part in other.parts]
+        return other
+
+
+def rank_standings(standings: Iterable[Standing], winner: Standing) -> list[Standing]:
+    """Return the winner, then the others by ``behind``, which is set in each here."""
+    standings, best = list(standings), winner.scores
+    for standing in standings:
+        scores = standing.scores
+        standing.behind, standing.behind_error = paired_difference(
+            best[: len(scores)], scores
+        )
+    return sorted(standings, key=lambda one: (one is not winner, one.behind))
 
 
 def _leaders(standings: Iterable[Standing]) -> list[Standing]:
@@ -204,16 +225,19 @@ def _leaders(standings: Iterable[Standing]) -> list[Standing]:
 
 @dataclass(frozen=True, eq=False)
 class LearnedDPP:
-    """A large-margin DPP with decoders, and greedy choices of fixed sizes."""
+    """A contender: a large-margin DPP, with decoders and greedy choices of k items.
+
+    A rule with ``k`` chooses greedily, whatever its ``how``.
+    """
 
     name: str
     model: LargeMarginDPP
     rules: Sequence[Rule]
-    #: Fitted models to start from, one for each part of the data, if any.
+    #: Fitted models to start from, one for each part of the data, or none at all.
     starts: Sequence[LargeMarginDPP] = ()
 
     def fit(self, examples: SharedExamples, part: int) -> LargeMarginDPP:
-        """Fit the model, from ``starts[part]`` if there are starts."""
+        """Return a model fitted to ``examples``, from ``starts[part]`` if there."""
         model: Any = clone(self.model)
         if self.starts:
             model = copy.copy(self.starts[part])
@@ -231,7 +255,7 @@ class LearnedDPP:
         ground_sets: Sequence[GroundSet],
         wanted: Sequence[IntArray],
     ) -> dict[Rule, FloatArray]:
-        """Return the F-score of every ground set, by rule."""
+        """Return the F-scores (ground sets,) of each rule's choices by ``fitted``."""
         largest = max(rule.k or 0 for rule in self.rules)
         rows = []
         for position, ground_set in enumerate(ground_sets):
@@ -251,12 +275,12 @@ class LearnedDPP:
         return dict(zip(self.rules, np.array(rows).T, strict=True))
 
     def learn(self, omega: float, ground_sets: Any, subsets: Any) -> LargeMarginDPP:
-        """Return the model fitted for an omega."""
+        """Return the model fitted for an omega to ground sets and wanted items."""
         return fit_by_steps(self.model, omega, ground_sets, subsets)
 
 
 def _decode(ensemble: LEnsemble, rule: Any) -> IntArray:
-    """Return the items that the decoder of a rule chooses."""
+    """Return the numbers of the items chosen by a rule whose ``how`` is a decoder."""
     return ensemble.decode(rule.how, random_state=0).indices
 
 
@@ -268,13 +292,14 @@ class TwoStage:
     features; then :func:`variegate.select` chooses a fixed number of items.
     """
 
-    #: The model that :meth:`family` fits, with the regression for a quality.
+    #: The model that :meth:`learn` fits, with the regression's logit for its feature.
     model: LargeMarginDPP
+    #: Pairs of an ``Ordering`` and a number of items.
     rules: Sequence[Rule]
     name: str = "logistic regression"
 
     def fit(self, examples: SharedExamples, part: int) -> FloatArray:
-        """Return the coefficients (d,) of the regression."""
+        """Return the regression's coefficients (features,); ``part`` is not used."""
         _, ground_sets, subsets, *_ = zip(*examples, strict=True)
         return _regression_direction(ground_sets, subsets)
 
@@ -284,7 +309,7 @@ class TwoStage:
         ground_sets: Sequence[GroundSet],
         wanted: Sequence[IntArray],
     ) -> dict[Rule, FloatArray]:
-        """Return the F-score of every ground set, by rule."""
+        """Return each rule's F-scores (ground sets,), by coefficients ``fitted``."""
         orderings: Any = list(dict.fromkeys(rule.how for rule in self.rules))
         largest = max(rule.k or 0 for rule in self.rules)
         curves = []
@@ -301,7 +326,7 @@ class TwoStage:
         }
 
     def learn(self, omega: float, ground_sets: Any, subsets: Any) -> LargeMarginDPP:
-        """Fit a DPP for an omega whose ``θ`` has the direction of the regression.
+        """Return a fitted DPP, its ``θ`` a multiple of the regression's coefficients.
 
         The length of ``θ``, the intercept and the kernel's parameters are learned.
         """
@@ -319,7 +344,7 @@ class TwoStage:
 def _regression_direction(
     ground_sets: Sequence[GroundSet], subsets: Sequence[IntArray]
 ) -> FloatArray:
-    """Fit a logistic regression; return its coefficients (d,), zeros for one class."""
+    """Return coefficients (features,) of a logistic regression, zeros for one class."""
     from sklearn.linear_model import LogisticRegression  # slow to import
 
     X = np.concatenate([ground_set.quality for ground_set in ground_sets])

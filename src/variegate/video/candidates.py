@@ -24,7 +24,7 @@ from variegate.video.evaluation import (
 )
 from variegate.video.fisher import FisherEncoder
 from variegate.video.picks import PickedVideo
-from variegate.video.picture import FrameDescription, shrunk
+from variegate.video.picture import FrameDescription, shrink_picture
 from variegate.video.reading import EVERY, Frame, cv2, frames_within, with_progress
 from variegate.video.screening import Decision, screen
 from variegate.video.shots import (
@@ -66,7 +66,7 @@ TRAINING = Record(
 class VideoView:
     """N candidates for key frames of one video, in order, with its duration in seconds.
 
-    ``shots`` are the numbers of their shots, empty if these are not known.
+    ``shots`` is the number of each candidate's shot, empty if shots are not known.
     """
 
     descriptions: Sequence[FrameDescription]
@@ -78,10 +78,10 @@ class VideoView:
 
     @cached_property
     def alike(self) -> BoolArray:
-        """Which pairs of frames (N, N) count as the same.
+        """Which pairs of frames (N, N) are near in histograms of hue and of brightness.
 
-        VSUMM's rule on hues, and one on brightness, without which all frames of a film
-        in black and white would be one.
+        VSUMM compares hue alone, by which all frames of a film in black and white would
+        be alike.
         """
         values = np.array([d.value for d in self.descriptions])
         is_as_light = frame_distances(values, values) < _VALUE_THRESHOLD
@@ -100,13 +100,21 @@ class VideoView:
         return frame_distances(hues, hues)
 
     def quality(self) -> FloatArray:
-        """Return the picture statistics (N, 9), each with mean 0 and deviation 1."""
-        return standardized(np.array([d.picture for d in self.descriptions]))
+        """Return nine statistics of the candidates' pictures, (N, 9), standardized.
+
+        They are :data:`~variegate.video.picture.PICTURE_STATISTICS`, from brightness to
+        the share of dark pixels; each has mean 0 and deviation 1 over the N candidates.
+        """
+        return standardize_columns(np.array([d.picture for d in self.descriptions]))
 
     def similarity(
         self, encoder: FisherEncoder, blocks: Sequence[str] = BLOCKS
     ) -> dict[str, FloatArray]:
-        """Return an array (N, D) for each block of features, its rows of length 1."""
+        """Return an array (N, D) for each block of features, its rows of length 1.
+
+        "palette" is colours of the picture, "layout" those of its 25 cells, "patterns"
+        the Fisher vector of its SIFT descriptors.
+        """
         vectors = {
             block: [
                 encoder.encode(d.sift) if block == "patterns" else getattr(d, block)
@@ -117,7 +125,7 @@ class VideoView:
         return {block: np.array(v, dtype=np.float64) for block, v in vectors.items()}
 
 
-def standardized(table: FloatArray) -> FloatArray:
+def standardize_columns(table: FloatArray) -> FloatArray:
     """Return a table with columns of mean 0 and deviation 1; constant ones are 0."""
     deviation = table.std(axis=0)
     deviation[deviation < _CONSTANT] = np.inf
@@ -169,11 +177,11 @@ def read_candidates(
     every: float = EVERY,
     progress: Progress | None = None,
 ) -> ReadVideo:
-    """Read a video once, whatever its length, and describe one frame a stretch.
+    """Read a video once, and describe one frame of each stretch of like pictures.
 
-    No stretch crosses a cut, and every shot has a sampled frame.  ``progress`` is
-    called with "reading", the time of such a frame, and the duration of the video, 0
-    where it is not known.
+    Frames are sampled ``every`` seconds, and in every shot; no stretch crosses a cut.
+    ``progress`` is called with "reading", the time of each sampled frame, and the
+    duration of the video, 0 where it is not known.
     """
     decisions: list[Decision] = []
     reel = Reel(path, every)
@@ -194,16 +202,16 @@ def read_candidates(
     shots = reel.shots
     lit = {shot_at(shots, d.time) for d in decisions if d.kept or d.reason != "dark"}
     shots = [shot for place, shot in enumerate(shots) if place in lit]
-    stretches = _without_fades(merge_stretches(stretches, MAX_CANDIDATES), shots)
+    stretches = _drop_fades(merge_stretches(stretches, MAX_CANDIDATES), shots)
     places = [shot_at(shots, s.frame.time) for s in stretches]
     view = VideoView([s.frame for s in stretches], reel.duration, places)
     return ReadVideo(view, [(s.start, s.end) for s in stretches], decisions, shots)
 
 
-def _without_fades(stretches: list[Stretch], shots: list[Shot]) -> list[Stretch]:
-    """Leave out stretches that are steps of a fade, unless a shot has no other.
+def _drop_fades(stretches: list[Stretch], shots: list[Shot]) -> list[Stretch]:
+    """Return stretches without those in a fade, unless one of ``shots`` has no other.
 
-    Such a step is short, and has less detail than a neighbour.
+    In a fade, a stretch is shorter than a second and has less detail than a neighbour.
     """
     kept = []
     places = [shot_at(shots, stretch.frame.time) for stretch in stretches]
@@ -232,7 +240,7 @@ def sharpest_frames(
 
 
 def _sharpest_of(frames: Iterable[Frame]) -> Frame:
-    """Return the sharpest of the neighbouring frames of a span, less for its motion."""
+    """Return the sharpest of successive frames: see :func:`sharpest_frames`."""
     best: tuple[float, Frame] | None = None
     unrest = 0.0
     measured = ((frame, _smooth_grey(frame.image)) for frame in frames)
@@ -251,17 +259,17 @@ def _sharpest_of(frames: Iterable[Frame]) -> Frame:
 
 
 def _smooth_grey(image: AnyArray) -> FloatArray:
-    """Return a picture in grey, shrunk and smoothed by one pixel, against noise."""
-    grey = shrunk(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), _LONGEST)
+    """Return a picture in grey, at most 256 pixels a side, smoothed against noise."""
+    grey = shrink_picture(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), _LONGEST)
     return np.asarray(cv2.GaussianBlur(grey.astype(np.float64), (0, 0), 1.0))
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingVideo:
-    """The candidates of a video, and those that users chose, by number.
+    """The candidates of a video, and for each user those that they chose.
 
-    Of each user, ``n_unmatchable`` picks are near no candidate.  ``path`` names the
-    video in messages.
+    ``users`` has their numbers, ``n_unmatchable`` how many picks of each user have no
+    candidate near.  ``path`` names the video in messages.
     """
 
     view: VideoView
@@ -271,7 +279,10 @@ class TrainingVideo:
 
     @classmethod
     def read(cls, video: PickedVideo, every: float) -> TrainingVideo:
-        """Read the candidates of a video, and match the times that users picked."""
+        """Read candidates, sampled ``every`` seconds, and match users' picks.
+
+        Raises ValueError if no picked time is within two seconds of a candidate.
+        """
         read = read_candidates(video.path, every)
         users, lost = [], []
         for times in video.users:
@@ -287,19 +298,22 @@ class TrainingVideo:
 
     @property
     def targets(self) -> list[IntArray]:
-        """The candidates that a user chose, sorted, for each user who chose any."""
+        """Sorted numbers of the chosen candidates, for each user who chose any."""
         return [np.unique(np.array(user, dtype=np.intp)) for user in self.users if user]
 
     @property
     def _hue_histograms(self) -> tuple[FloatArray, list[FloatArray]]:
-        """Histograms (n, 16) of all candidates, and a list: of each user's frames."""
+        """Hue histograms (N, 16) of candidates, and a list with those of each user.
+
+        Picks without a candidate have rows of NaN.
+        """
         hues = np.array([d.hue for d in self.view.descriptions])
         users = zip(self.users, self.n_unmatchable, strict=True)
         return hues, [with_lost(hues[list(user)], lost) for user, lost in users]
 
     @cached_property
     def oracle(self) -> IntArray:
-        """The numbers of the candidates that agree best with all users, sorted."""
+        """Sorted numbers of candidates, chosen greedily by mean F-score over users."""
         return oracle_keyframes(*self._hue_histograms)
 
     @property

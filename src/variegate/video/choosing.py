@@ -30,6 +30,7 @@ class Amount:
     per_shot: bool = False
 
     def __post_init__(self) -> None:
+        """Raise ValueError for an invalid field, or more than one given."""
         check_flag("per_shot", self.per_shot)
         given = [n for n, value in vars(self).items() if value not in (None, False)]
         for name in ("max_frames", "count"):
@@ -42,7 +43,10 @@ class Amount:
             )
 
     def most(self, n_candidates: int) -> int:
-        """Return the most frames to choose; refuse a count above ``n_candidates``."""
+        """Return the most frames to choose; ``n_candidates`` if no number was given.
+
+        Raises ValueError for a ``count`` above ``n_candidates``.
+        """
         if self.count is not None and self.count > n_candidates:
             raise ValueError(
                 f"{self.count} frames were asked for, but there are only "
@@ -69,7 +73,7 @@ class Refusal:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The chosen candidates, and the refused ones that are likelier."""
+    """The chosen candidates, and by number the refused ones that are likelier."""
 
     ensemble: LEnsemble
     selection: Selection
@@ -86,9 +90,9 @@ def choose_frames(
 ) -> Choice:
     """Choose among the N candidates of a view, given the ensemble over them.
 
-    ``make_decoder`` takes two arrays (N, N): which frames can be matched, and which
-    count as the same, those more similar than ``max_similarity``, of which only one is
-    chosen.
+    ``make_decoder`` takes two boolean arrays (N, N): which pairs of frames can be
+    matched, and which count as the same, those more similar than ``max_similarity``, of
+    which only one is chosen.  It is not called for one frame per shot.
     """
     limit = amount.most(len(view))
     lengths = np.sqrt(np.diagonal(ensemble.S))
@@ -105,14 +109,14 @@ def choose_frames(
         if amount.count is not None:
             selection = fill_up(ensemble, selection, amount.count)
         why, related = "too similar to", matched | same
-    refusals = _refusals(ensemble.marginals(), selection, similarity, why, related)
+    refusals = _find_refusals(ensemble.marginals(), selection, similarity, why, related)
     return Choice(ensemble, selection, refusals)
 
 
 def _pairs_above(similarity: FloatArray, limit: float) -> BoolArray:
-    """Return which pairs (N, N) have a similarity above a limit, and the diagonal.
+    """Return a mask (N, N): pairs with a similarity above a limit, and the diagonal.
 
-    A limit of 1 or more is exceeded by no pair, whatever the rounding.
+    For a limit of 1 or more, only the diagonal is True, whatever the rounding.
     """
     above = similarity > limit if limit < 1.0 else np.zeros(similarity.shape, bool)
     np.fill_diagonal(above, True)
@@ -120,10 +124,10 @@ def _pairs_above(similarity: FloatArray, limit: float) -> BoolArray:
 
 
 def fill_up(ensemble: LEnsemble, selection: Selection, count: int) -> Selection:
-    """Add frames to a choice until there are ``count``.
+    """Return a selection with frames added until there are ``count``.
 
     Each is the one that raises the probability of the set most, or lowers it least;
-    where the similarity leaves none possible, the likeliest.
+    where all further sets have probability 0, the likeliest by itself.
     """
     if len(selection) >= count:
         return selection
@@ -149,7 +153,7 @@ def fill_up(ensemble: LEnsemble, selection: Selection, count: int) -> Selection:
 
 
 def _likeliest_of_each_shot(ensemble: LEnsemble, shots: Sequence[int]) -> Selection:
-    """Select from each shot the candidate of the largest marginal probability."""
+    """Select the likeliest candidate of each shot; ``shots`` has each one's shot."""
     numbers = np.array(shots)
     likeliest = np.argsort(-ensemble.marginals(), kind="stable")
     _, first = np.unique(numbers[likeliest], return_index=True)
@@ -157,17 +161,17 @@ def _likeliest_of_each_shot(ensemble: LEnsemble, shots: Sequence[int]) -> Select
     return Selection.from_items(ensemble, likeliest[first].tolist(), reason)
 
 
-def _refusals(
+def _find_refusals(
     probability: FloatArray,
     selection: Selection,
     similarity: FloatArray,
     why: str,
     related: BoolArray,
 ) -> dict[int, Refusal]:
-    """Return the refusal of each candidate that is likelier than a chosen one.
+    """Return, by number, why candidates likelier than a chosen one were not chosen.
 
-    The reason is ``why``, where it is ``related`` (N, N) to a chosen one.
-    ``probability`` (N,) are marginals.
+    The reason is ``why`` for a candidate ``related`` (N, N) to any chosen one, else
+    "adds too little beside".  ``probability`` (N,) are marginals.
     """
     chosen = selection.indices
     likelier = probability > probability[chosen].min(initial=np.inf)
@@ -197,7 +201,7 @@ class MatchingAgreement(Agreement):
     same: BoolArray
 
     def growing(self, voters: BoolArray, votes: IntArray) -> GrowingMatching:
-        """Return an empty choice that grows, to match ``voters`` (T, N)."""
+        """Return an empty choice, to match boolean sets (T, N) of weights (T,)."""
         return GrowingMatching(self.alike, self.same, voters, votes, self.beta)
 
 
@@ -206,6 +210,10 @@ class GrowingMatching:
 
     The sets have ``votes`` (T,) as weights; ``alike``, ``same`` and ``beta`` are those
     of :class:`MatchingAgreement`.  Empty sets match nothing.
+
+    Of set ``t``, ``_members[t]`` are the frames, ``_owner[t]`` the chosen frame that
+    each is matched with (-1 for none) and ``_hits[t]`` the number matched.  ``_adds``
+    (N, T) says which frames may still add a match, ``_free`` (N,) which may be chosen.
     """
 
     def __init__(
@@ -232,7 +240,10 @@ class GrowingMatching:
         self._size = 0
 
     def _match_values(self, size: int) -> FloatArray:
-        """Return the value of a match with each set (T,) for a choice of ``size``."""
+        """Return the part of the mean F-score that one match with each set gives, (T,).
+
+        ``size`` is the number of chosen frames.
+        """
         square = self._beta**2
         totals = np.maximum(size + square * self._sizes, 1)
         return np.asarray((1.0 + square) * self._weights / totals)
@@ -243,9 +254,10 @@ class GrowingMatching:
         return float(self._match_values(self._size) @ self._hits)
 
     def gain(self) -> FloatArray:
-        """Return the gain (N,) of the best frame, and upper bounds for the others.
+        """Return how much each frame would raise ``value``, (N,); ``-inf`` if not free.
 
-        Frames cost the same, so that a search needs only the best gain.
+        Only the largest is exact, others are upper bounds: frames cost the same, so
+        that a search needs only the best.
         """
         from variegate.linalg.compiled.agreement import fill_matching_gains
 
@@ -257,7 +269,7 @@ class GrowingMatching:
         return np.where(self._free, gain, -np.inf)
 
     def add(self, item: int) -> None:
-        """Add frame number ``item``, after which its like cannot be added."""
+        """Add the candidate ``item``, in place; the ``same`` frames cannot follow."""
         from variegate.linalg.compiled.agreement import augment_matchings
 
         sets = self._members, self._sizes, self._owner, self._adds

@@ -26,7 +26,7 @@ def frame_distances(one: Any, other: Any) -> FloatArray:
 
 
 def with_lost(histograms: FloatArray, n_lost: int) -> FloatArray:
-    """Return histograms (N, bins) with ``n_lost`` rows of NaN for lost frames below."""
+    """Return histograms (N + n_lost, bins), the last rows NaN, for lost pictures."""
     return np.pad(histograms, ((0, n_lost), (0, 0)), constant_values=np.nan)
 
 
@@ -78,10 +78,10 @@ class KeyframeScore(NamedTuple):
 def score_against_user(
     user: Any, system: Any, threshold: float = THRESHOLD, matching: Matching = "maximum"
 ) -> KeyframeScore:
-    """Score the frames of a system against the frames of one user.
+    """Return the score of a system's frames against those of one user.
 
-    Both are histograms, (frames, bins), in the order in which the frames were chosen,
-    and NaN for frames whose picture is lost.
+    Both are histograms, (frames, bins), in the order of choice, NaN where the picture
+    is lost.  Frames whose distance is below ``threshold`` are alike.
     """
     n_user, n_system = len(user), len(system)
     matches = 0
@@ -100,7 +100,7 @@ def evaluate_keyframes(
     threshold: float = THRESHOLD,
     matching: Matching = "maximum",
 ) -> KeyframeScore:
-    """Return the mean of the scores against several users."""
+    """Return the mean of ``score_against_user``; ValueError without users."""
     if not len(users):
         raise ValueError("there are no users' key frames to compare with")
     return KeyframeScore.mean(
@@ -109,10 +109,11 @@ def evaluate_keyframes(
 
 
 def oracle_keyframes(frames: Any, users: Sequence[Any]) -> IntArray:
-    """Return the frames that agree best with several users at once, sorted.
+    """Return the sorted numbers of the frames that agree best with several users.
 
     As in the paper's appendix: the frame that raises the mean F-score most is added,
-    until none raises it.  ``frames`` are histograms, (N, bins).
+    until none raises it.  ``frames`` are histograms, (N, bins), and so is the choice of
+    each of ``users``.
     """
     frames = np.asarray(frames, dtype=np.float64)
     chosen: list[int] = []

@@ -125,13 +125,14 @@ class FisherEncoder:
     ) -> Self:
         """Learn components and mixture from descriptors (n, 128) of several images.
 
-        ``random_state`` chooses a sample of them and where the mixture starts.
+        ``random_state`` chooses ``max_descriptors`` of them, and where the mixture
+        starts.  Too few different ones for either number raise ValueError.
         """
         from sklearn.decomposition import PCA
         from sklearn.mixture import GaussianMixture
 
         rng = as_generator(random_state)
-        sample = _sample(descriptors, max_descriptors, rng)
+        sample = _sample_descriptors(descriptors, max_descriptors, rng)
         n_different = len(np.unique(sample, axis=0))
         for name, least in (
             ("n_gaussians", n_gaussians),
@@ -160,8 +161,8 @@ class FisherEncoder:
     def encode(self, descriptors: AnyArray) -> FloatArray:
         """Return the Fisher vector of descriptors (n, 128), (2 K D,) and of norm 1.
 
-        Gradients by the means, Gaussian by Gaussian, then by the deviations; zeros if
-        all descriptors are zeros.
+        Signed roots of gradients by the means, Gaussian by Gaussian, then by the
+        deviations; zeros if all descriptors are zeros.
         """
         usable = _without_zeros(descriptors)
         if not len(usable):
@@ -182,7 +183,7 @@ class FisherEncoder:
 
     @classmethod
     def from_dict(cls, section: Mapping[str, Any]) -> Self:
-        """Return the encoder of a section of a file, checked against ``PATTERNS``."""
+        """Return the encoder of a file's section, checked; else ModelFileError."""
         encoder = cls(**{n: _as_single(np.array(section[n])) for n in section})
         mixture = len(encoder.weights), len(encoder.components)
         shapes = {
@@ -212,10 +213,10 @@ def _without_zeros(descriptors: AnyArray) -> AnyArray:
     return np.asarray(descriptors[descriptors.any(axis=1)])
 
 
-def _sample(
+def _sample_descriptors(
     descriptors: Sequence[AnyArray], limit: int, rng: np.random.Generator
 ) -> AnyArray:
-    """Return at most ``limit`` rows of several arrays, without rows of zeros."""
+    """Return the rows, not zero, of several arrays; above ``limit`` a random sample."""
     usable = np.concatenate([_without_zeros(rows) for rows in descriptors])
     if len(usable) <= limit:
         return usable
@@ -223,7 +224,7 @@ def _sample(
 
 
 def _root_sift(descriptors: AnyArray) -> FloatArray:
-    """Return the square roots of the shares of each descriptor's sum: (n, 128)."""
+    """Return the square roots (n, 128) of descriptors, each divided by its sum."""
     values = descriptors.astype(np.float64, order="C")
     return np.asarray(np.sqrt(values / values.sum(axis=1, keepdims=True)))
 

@@ -12,7 +12,7 @@ from variegate.report.page import Row, render
 from variegate.report.wording import count, percent
 from variegate.video.reading import time_label
 from variegate.video.screening import BEST, Decision
-from variegate.video.storyboard import encode_jpeg, fitted, usual_aspect
+from variegate.video.storyboard import encode_jpeg, resize_to_fit, usual_aspect
 from variegate.video.summary import Keyframe, VideoSummary
 
 _LARGEST = 480  # pixels on each side that a picture on the page must fit into
@@ -28,11 +28,11 @@ _REASONS = ("dark", "flat", "blurred", "repeats the frame before")
 
 
 class _Dropped(NamedTuple):
-    """Neighbouring dropped frames, from half way to the frame before to that after."""
+    """Neighbouring dropped frames; times, in seconds, reach half way to the others."""
 
     start: float
     end: float
-    frames: int
+    frames: int  # their number
 
 
 def html_report(summary: VideoSummary, title: str = "Key frames") -> str:
@@ -45,16 +45,16 @@ def html_report(summary: VideoSummary, title: str = "Key frames") -> str:
     """
     axis = _Axis(summary.duration)
     kept_for = (d.reason or "" for d in summary.decisions if d.kept)
-    dropped = _dropped_stretches(summary.decisions, summary.duration)
+    dropped = _find_dropped(summary.decisions, summary.duration)
     return render(
         "video",
         "keyframes.html",
         title=title,
         summary=summary,
-        facts=_facts(summary),
+        facts=_page_facts(summary),
         is_rescued=any(reason.endswith(BEST) for reason in kept_for),
         axis=axis,
-        highest=_ceiling(max((c.probability for c in summary.candidates), default=0.0)),
+        highest=_axis_end([c.probability for c in summary.candidates]),
         cuts=summary.shots[1:] if len(summary.shots) <= _MOST_CUTS else (),
         frames=[_keyframe_values(keyframe, axis) for keyframe in summary.keyframes],
         shape=f"{usual_aspect(summary.keyframes):.4f}" if summary.keyframes else "",
@@ -71,8 +71,8 @@ def html_report(summary: VideoSummary, title: str = "Key frames") -> str:
     )
 
 
-def _facts(summary: VideoSummary) -> dict[str, str]:
-    """Return the facts at the top of the page, by their names."""
+def _page_facts(summary: VideoSummary) -> dict[str, str]:
+    """Return the facts at the top of the page as texts by name."""
     facts = {"Duration": time_label(summary.duration)}
     n_shots, shown = len(summary.shots), summary.shots_shown
     if n_shots:
@@ -86,10 +86,10 @@ def _facts(summary: VideoSummary) -> dict[str, str]:
     }
 
 
-def _dropped_stretches(
+def _find_dropped(
     decisions: Sequence[Decision], duration: float
 ) -> dict[str, list[_Dropped]]:
-    """Return the stretches of dropped frames by reason, in the order of the legend."""
+    """Return runs of frames dropped for one reason, by reason as in the legend."""
     times = [decision.time for decision in decisions]
     edges = [*times[:1], *((a + b) / 2 for a, b in pairwise(times)), duration]
     found: dict[str, list[_Dropped]] = {}
@@ -103,22 +103,25 @@ def _dropped_stretches(
     return {reason: found[reason] for reason in (*_REASONS, *others) if reason in found}
 
 
-def _count_rows(dropped: dict[str, list[_Dropped]], looked_at: int) -> list[Row]:
-    """Return a row for each reason and a last one for all: frames, share, stretches."""
+def _count_rows(dropped: dict[str, list[_Dropped]], n_sampled: int) -> list[Row]:
+    """Return a row for each reason, and for all: frames, share of sampled, stretches.
+
+    There is no row where no frame was dropped.
+    """
     if not dropped:
         return []
     everything = [stretch for stretches in dropped.values() for stretch in stretches]
     rows = []
     for name, stretches in (*dropped.items(), ("together", everything)):
         n_frames = sum(stretch.frames for stretch in stretches)
-        share = percent(n_frames / looked_at)
+        share = percent(n_frames / n_sampled)
         style = "chosen" if name == "together" else ""
         rows.append(Row([name, f"{n_frames:,}", share, f"{len(stretches):,}"], style))
     return rows
 
 
 class _Axis:
-    """Turns times into places on the timeline: the middle, if it has no length."""
+    """Turns seconds into positions on the timeline: the middle for a duration of 0."""
 
     units = _UNITS
 
@@ -126,19 +129,19 @@ class _Axis:
         self.duration = duration
 
     def fraction(self, time: float) -> float:
-        """Return the place of a time from 0 to 1."""
+        """Return the position of a time, from 0 to 1."""
         return time / self.duration if self.duration > 0.0 else 0.5
 
     def percent(self, time: float) -> str:
-        """Return the place of a time for a style sheet: "25%"."""
+        """Return the position of a time for a style sheet: "25%"."""
         return f"{100.0 * self.fraction(time):.5g}%"
 
     def unit(self, time: float) -> int:
-        """Return the place of a time from 0 to ``units``, those of the drawing."""
+        """Return the position of a time in the SVG drawing, from 0 to ``units``."""
         return round(_UNITS * self.fraction(time))
 
     def ticks(self) -> list[tuple[str, str, str]]:
-        """Return position, anchor and text of the times beneath the axis."""
+        """Return position ("25%"), SVG text anchor and label of times on the axis."""
         steps = (s for s in _STEPS if self.duration <= s * (_MOST_TICKS - 1))
         # Beyond the longest step, whole multiples of an hour.
         hours = math.ceil(self.duration / (_MOST_TICKS - 1) / 3600.0)
@@ -155,18 +158,19 @@ class _Axis:
         return ticks
 
 
-def _ceiling(probability: float) -> float:
-    """Return the least of 1, 1/2, 1/5, 1/10, ... that a probability does not exceed."""
+def _axis_end(probabilities: Sequence[float]) -> float:
+    """Return the end of an axis: the least of 1, 1/2, ... above all; 1 for zeros."""
+    largest = max(probabilities, default=0.0)
     steps = [part * 0.1**power for power in range(6) for part in (1.0, 0.5, 0.2)]
-    enough = [step for step in steps if step >= probability > 0.0]
+    enough = [step for step in steps if step >= largest > 0.0]
     return min(enough, default=1.0)
 
 
 def _keyframe_values(keyframe: Keyframe, axis: _Axis) -> dict[str, Any]:
-    """Return the texts, place and JPEG picture of a key frame, for the template."""
+    """Return a key frame's texts, position and Base64 picture for the template."""
     picture = keyframe.image
     if max(picture.shape) > _LARGEST:
-        picture = fitted(picture, _LARGEST, _LARGEST)
+        picture = resize_to_fit(picture, _LARGEST, _LARGEST)
     return {
         "number": keyframe.number,
         "time": time_label(keyframe.time),

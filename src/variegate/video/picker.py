@@ -40,7 +40,7 @@ from variegate.video.picture import PICTURE_STATISTICS
 from variegate.video.reading import EVERY
 from variegate.video.summary import VideoSummary
 
-_LADDER = (0.125, 0.25, 0.5, 1.0, 2.0)  # bandwidths of the Gaussians
+_BANDWIDTHS = (0.125, 0.25, 0.5, 1.0, 2.0)  # of the Gaussians
 _MAX_IMAGES = 2000  # to learn local patterns from
 
 
@@ -85,7 +85,7 @@ class KeyframePicker(FamilyApplication):
     _type = "keyframe-picker"
     _noun = "key frames"
     _not_stored = ("verbose",)
-    _counted = ("videos", "candidates", "users")
+    _count_nouns = ("videos", "candidates", "users")
     _sections: ClassVar[Mapping[str, Shape]] = {
         "patterns": PATTERNS,
         "training": TRAINING,
@@ -95,7 +95,7 @@ class KeyframePicker(FamilyApplication):
     lam: float = 6.0
     omega: float | Sequence[float] = 1.0
     blocks: Sequence[str] = BLOCKS
-    bandwidths: Sequence[float] = _LADDER
+    bandwidths: Sequence[float] = _BANDWIDTHS
     beta: float = 1.0
     max_similarity: float = 1.0
     n_samples: int = 300
@@ -130,7 +130,7 @@ class KeyframePicker(FamilyApplication):
         return self
 
     def fit_encoder(self, views: Sequence[VideoView]) -> FisherEncoder:
-        """Learn the encoder of local patterns from the candidates of videos."""
+        """Return an encoder of local patterns, fitted to the candidates of videos."""
         images = [d.sift for view in views for d in view.descriptions]
         rng = as_generator(self.random_state)
         if len(images) > _MAX_IMAGES:
@@ -144,7 +144,11 @@ class KeyframePicker(FamilyApplication):
         encoder: FisherEncoder,
         progress: Progress = ignore,
     ) -> Self:
-        """Learn from videos that are read, with an encoder; useful for several fits."""
+        """Learn from videos that are read, and an encoder that is fitted.
+
+        Both can serve several fits.  ``progress`` is called with "fitting"; ``every_``
+        becomes the default, 0.5 seconds: set it if another was used.
+        """
         self._check_parameters()
         self.encoder_ = encoder
         self.every_ = EVERY
@@ -157,7 +161,7 @@ class KeyframePicker(FamilyApplication):
         if not examples:
             raise ValueError("no user chose a frame that can be learned from")
         every_set, subsets, names = zip(*examples, strict=True)
-        self._fit_family(self._kernel(), every_set, subsets, names, progress)
+        self._fit_family(self._make_kernel(), every_set, subsets, names, progress)
         self.training_ = {
             "n_videos": len(training),
             "n_candidates": sum(len(video.view) for video in training),
@@ -167,8 +171,8 @@ class KeyframePicker(FamilyApplication):
         }
         return self
 
-    def _kernel(self) -> Kernel:
-        """Return the kernel to learn: linear and Gaussians, on each block."""
+    def _make_kernel(self) -> Kernel:
+        """Return a sum to learn of a linear kernel and Gaussians on each block."""
         return MultipleKernel(
             bandwidths={block: list(self.bandwidths) for block in self.blocks},
             linear=True,
@@ -180,7 +184,7 @@ class KeyframePicker(FamilyApplication):
         return GroundSet(view.quality(), view.similarity(self.encoder_, self.blocks))
 
     def _check_parameters(self) -> None:
-        """Raise unless the parameters can be used."""
+        """Raise ValueError for invalid parameters of the constructor."""
         super()._check_parameters()
         if isinstance(self.blocks, str) or not len(self.blocks):
             raise ValueError(f"blocks must be a list of names, got {self.blocks!r}")
@@ -195,7 +199,7 @@ class KeyframePicker(FamilyApplication):
         return list(PICTURE_STATISTICS)
 
     def _oracle_text(self) -> str:
-        """Return how well the best choices of candidates agree with the picks."""
+        """Return text on the F-score of the best choices, for a description."""
         f = self.training_["oracle_f"]
         return f"best choice of candidates: F {f:.3f} against the picks"
 
@@ -256,27 +260,33 @@ class KeyframePicker(FamilyApplication):
         amount: Amount = Amount(),  # noqa: B008 - it is frozen
         random_state: RandomState = None,
     ) -> Choice:
-        """Choose some ``amount`` of the candidates of a video, as :meth:`pick` does."""
+        """Choose candidates of a video that is read, as :meth:`pick` does.
+
+        ``amount`` stands for its arguments ``max_frames``, ``count`` and ``per_shot``.
+        """
         check_is_fitted(self, "family_")
         self._check_parameters()
         model = self.family_.at(self.family_.resolve(omega))
         ensemble = model.ensemble(self.ground_set(view))
-        rng = self._generator(random_state)
+        rng = self._make_generator(random_state)
         return choose_frames(
-            ensemble, view, self._decoder, self.max_similarity, amount, rng
+            ensemble, view, self._make_decoder, self.max_similarity, amount, rng
         )
 
-    def _decoder(self, alike: BoolArray, same: BoolArray) -> Decoder:
-        """Return a decoder, given the frames that are ``alike`` or the ``same``."""
+    def _make_decoder(self, alike: BoolArray, same: BoolArray) -> Decoder:
+        """Return a decoder by the F-score of matched frames, of minimum Bayes risk.
+
+        Pairs (N, N) that are ``alike`` can be matched; of the ``same`` one is chosen.
+        """
         agreement = MatchingAgreement(alike, self.beta, same)
         return MBR(self.n_samples, None, agreement, GreedySearch(nonempty=True))
 
     def _encode_rest(self) -> dict[str, Any]:
-        """Return the sections of a model file beside the models."""
+        """Return the sections of a model file that only pickers have, by name."""
         return {"every": self.every_, "patterns": self.encoder_.to_dict()}
 
     def _decode_rest(self, document: Mapping[str, Any]) -> None:
-        """Set the attributes that :meth:`_encode_rest` wrote."""
+        """Set ``encoder_`` and ``every_`` from a file: see :meth:`_encode_rest`."""
         self.encoder_ = FisherEncoder.from_dict(document["patterns"])
         self.every_ = float(document["every"])
 

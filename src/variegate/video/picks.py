@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from variegate._progress import Progress
 from variegate.files.folders import read_text
 from variegate.report.wording import count
-from variegate.video.picture import decoded
+from variegate.video.picture import decode_picture
 from variegate.video.reading import (
     EVERY_FRAME,
     VIDEO_SUFFIXES,
@@ -77,7 +77,7 @@ class _Row(NamedTuple):
 
 
 def _read_rows(table: Path, required: Sequence[str]) -> list[_Row]:
-    """Read the rows of a CSV file, which must have the ``required`` columns."""
+    """Return the rows, at least one, of a CSV file with the ``required`` columns."""
     text = read_text(table, remedy="save the table as CSV in UTF-8")
     reader = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
     lines = []
@@ -103,7 +103,7 @@ def _read_rows(table: Path, required: Sequence[str]) -> list[_Row]:
 
 
 def _parse_row(header: Sequence[str], fields: Sequence[str], where: str) -> _Row:
-    """Return the row of some fields; ``where`` begins messages about it."""
+    """Return a row from a field for each name in ``header``; ``where`` is its line."""
     if len(fields) != len(header):
         raise ValueError(
             f"{where} has {count(len(fields), 'value')}, but the first line names "
@@ -118,7 +118,7 @@ def _parse_row(header: Sequence[str], fields: Sequence[str], where: str) -> _Row
 
 
 def _check_header(names: list[str], required: Sequence[str], where: str) -> None:
-    """Raise where a required column is missing, or a known one is there twice."""
+    """Raise ValueError if a column is missing, or video, time or user there twice."""
     for column in required:
         if column in names:
             continue
@@ -177,7 +177,7 @@ def read_picks(
 
 
 def _times_by_user(rows: Iterable[_Row]) -> dict[str, tuple[float, ...]]:
-    """Return the sorted times of each user, each once."""
+    """Return by user the sorted times in seconds, each once."""
     chosen: dict[str, set[float]] = {}
     for row in rows:
         chosen.setdefault(row.user, set()).add(row.time)
@@ -185,7 +185,7 @@ def _times_by_user(rows: Iterable[_Row]) -> dict[str, tuple[float, ...]]:
 
 
 def _find_video(folder: Path, name: str) -> Path:
-    """Return the file of that name in a folder, with or without its suffix."""
+    """Return the file of a name in a folder, perhaps without suffix; or raise."""
     if not name:
         raise ValueError("there is no name of a video")
     if name in (".", "..") or re.search(r"[/\\]", name):
@@ -264,14 +264,14 @@ def read_pictures(folder: str | PathLike[str]) -> Iterator[tuple[Path, Picture]]
             f"they must end in {', '.join(_PICTURES)}"
         )
     for path in paths:
-        image = decoded(path.read_bytes())
+        image = decode_picture(path.read_bytes())
         if image is None:
             raise ValueError(f"{path} cannot be read as a picture; is it damaged?")
         yield path, image
 
 
 def natural_key(name: str) -> Any:
-    """Return a sort key by which numbers in names count as numbers."""
+    """Return a sort key by which digits in names are compared as whole numbers."""
     parts = re.split(r"([0-9]+)", name.casefold())  # every other is a number
     key = [int(part) if place % 2 else part for place, part in enumerate(parts)]
     return key, name

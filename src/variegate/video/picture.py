@@ -48,7 +48,7 @@ _KEYPOINT = _PATCH / 6.0
 
 
 def check_image(image: AnyArray) -> None:
-    """Raise unless an image is a ``uint8`` array of shape (height, width, 3)."""
+    """Raise ValueError unless an image is ``uint8`` of shape (height, width, 3)."""
     if image.ndim != 3 or image.shape[2] != 3 or image.size == 0:
         raise ValueError(
             f"an image has rows, columns and three colours, got shape {image.shape}"
@@ -60,8 +60,8 @@ def check_image(image: AnyArray) -> None:
         )
 
 
-def shrunk(image: AnyArray, longest: float) -> AnyArray:
-    """Return a picture, at most ``longest`` pixels on its longer side."""
+def shrink_picture(image: AnyArray, longest: float) -> AnyArray:
+    """Return a picture, shrunk if its longer side has more than ``longest`` pixels."""
     height, width = image.shape[:2]
     scale = longest / max(height, width)
     if scale >= 1.0:
@@ -70,17 +70,14 @@ def shrunk(image: AnyArray, longest: float) -> AnyArray:
     return np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA))
 
 
-def decoded(data: bytes) -> Picture | None:
-    """Return the picture in the bytes of an image file, None if they are not an image.
-
-    Transparent parts lie on white.
-    """
+def decode_picture(data: bytes) -> Picture | None:
+    """Return the picture in an image file's bytes, transparency on white, or None."""
     array = np.frombuffer(data, dtype=np.uint8)
     try:
         image = cv2.imdecode(array, cv2.IMREAD_COLOR) if array.size else None
         if image is not None and _may_be_transparent(data):
             layers = cv2.imdecode(array, cv2.IMREAD_UNCHANGED)
-            image = image if layers is None else _on_white(layers, image)
+            image = image if layers is None else _blend_with_white(layers, image)
     except cv2.error:
         image = None
     if image is None:
@@ -95,8 +92,11 @@ def _may_be_transparent(data: bytes) -> bool:
     return not data.startswith(b"\xff\xd8")  # JPEG
 
 
-def _on_white(layers: AnyArray, image: AnyArray) -> AnyArray:
-    """Return an image on white; a fourth layer of ``layers`` says how opaque it is."""
+def _blend_with_white(layers: AnyArray, image: AnyArray) -> AnyArray:
+    """Return ``image`` blended with white by the opacity in the file's own ``layers``.
+
+    This is the last of four layers; another number of them leaves it as it is.
+    """
     if layers.ndim != 3 or layers.shape[2] != 4:
         return image
     opacity = layers[..., 3:] / np.iinfo(layers.dtype).max
@@ -125,7 +125,7 @@ def hue_of_pixels(image: AnyArray) -> AnyArray:
 
 
 def hue_histogram(image: AnyArray) -> FloatArray:
-    """Return the shares of 16 hues among the pixels of an image."""
+    """Return the shares (16,) of equal ranges of hue among the pixels of an image."""
     check_image(image)
     return _histograms(hue_of_pixels(image), np.zeros(1, dtype=int), 1)
 
@@ -182,7 +182,7 @@ def picture_statistics(image: AnyArray) -> FloatArray:
     """
     check_image(image)
     grey = image.mean(axis=2)
-    small = shrunk(image, _SMALL)
+    small = shrink_picture(image, _SMALL)
     small_grey = small.mean(axis=2)
     levels = small.astype(np.int64) * _LEVELS // 256
     colours = (levels[..., 0] * _LEVELS + levels[..., 1]) * _LEVELS + levels[..., 2]
@@ -203,7 +203,7 @@ def picture_statistics(image: AnyArray) -> FloatArray:
 
 
 def _mean_step(grey: FloatArray, axis: int) -> float:
-    """Return the mean difference of neighbours along an axis, 0 without neighbours."""
+    """Return the mean absolute difference of neighbours on an axis, 0 without any."""
     steps = np.abs(np.diff(grey, axis=axis))
     return float(steps.mean()) if steps.size else 0.0
 
@@ -233,13 +233,13 @@ class FrameDescription:
 
     @property
     def value(self) -> FloatArray:
-        """The histogram of brightness: 16 shares."""
+        """The histogram of brightness (16,), shares that sum to 1."""
         return np.asarray(3.0 * self.palette[-N_BINS:] ** 2)
 
 
 def describe(number: int, time: float, image: AnyArray) -> FrameDescription:
     """Return the description of a frame, from its picture in red, green and blue."""
-    small = described_size(image)
+    small = shrink_to_describe(image)
     palette = np.sqrt(colour_layout(small, 1, 1)) / np.sqrt(3.0)
     layout = np.sqrt(colour_layout(small, LAYOUT, LAYOUT)) / np.sqrt(3.0 * LAYOUT**2)
     return FrameDescription(
@@ -253,10 +253,10 @@ def describe(number: int, time: float, image: AnyArray) -> FrameDescription:
     )
 
 
-def described_size(image: AnyArray) -> AnyArray:
-    """Return a picture with at most 352 pixels on a side, and at least 5."""
+def shrink_to_describe(image: AnyArray) -> AnyArray:
+    """Return a picture of at most 352 pixels, or enlarged if a side is below 5."""
     check_image(image)
-    small = shrunk(image, _LONGEST)
+    small = shrink_picture(image, _LONGEST)
     if min(small.shape[:2]) < LAYOUT:  # too small for the cells
         small = np.repeat(np.repeat(small, LAYOUT, axis=0), LAYOUT, axis=1)
     return small
@@ -275,15 +275,15 @@ def dense_sift(image: AnyArray) -> NDArray[np.uint8]:
     Patches go scale by scale, each row by row; there is at least one.
     """
     check_image(image)
-    grey = shrunk(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), _SIFT_LONGEST)
-    half = shrunk(grey, 0.5 * max(grey.shape))
+    grey = shrink_picture(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), _SIFT_LONGEST)
+    half = shrink_picture(grey, 0.5 * max(grey.shape))
     scales = [grey, half] if min(half.shape) >= _PATCH else [grey]
     return np.concatenate([_patch_descriptors(scale) for scale in scales])
 
 
 def _patch_descriptors(grey: AnyArray) -> NDArray[np.uint8]:
     """Return the SIFT descriptors (n, 128) of the patches of a grey picture."""
-    rows, columns = map(_centres, grey.shape)
+    rows, columns = map(_patch_centres, grey.shape)
     places = product(map(float, rows), map(float, columns))
     keypoints = [cv2.KeyPoint(column, row, _KEYPOINT, 0.0) for row, column in places]
     # One layer is all that keypoints of octave 0 read.
@@ -295,8 +295,8 @@ def _patch_descriptors(grey: AnyArray) -> NDArray[np.uint8]:
     return np.asarray(descriptors)
 
 
-def _centres(side: int) -> list[int]:
-    """Return the centres of patches along a side, evenly to both ends."""
+def _patch_centres(side: int) -> list[int]:
+    """Return the centres of patches, in pixels, along a side of that many pixels."""
     if side <= _PATCH:
         return [side // 2]
     first = _PATCH // 2 + (side - _PATCH) % _STEP // 2

@@ -35,7 +35,7 @@ _DEFAULT_RATE = 25.0  # frames a second where the container does not say
 
 
 def require_cv2() -> None:
-    """Raise an error that says how to install OpenCV where it is missing."""
+    """Raise ImportError, which says how to install it, unless OpenCV is installed."""
     with explain_missing("reading videos needs OpenCV", "video"):
         import cv2  # noqa: F401
 
@@ -48,6 +48,7 @@ else:
         """OpenCV, imported at its first use."""
 
         def __getattr__(self, name: str) -> object:
+            """Return an attribute of the module cv2, imported now."""
             if name.startswith("__"):  # asked by tools that look at a module
                 raise AttributeError(name)
             require_cv2()
@@ -109,9 +110,9 @@ def read_frames(path: str | PathLike[str], every: float = 1.0) -> Iterator[Frame
 def with_progress(
     frames: Iterable[Frame], path: str | PathLike[str], progress: Progress | None
 ) -> Iterator[Frame]:
-    """Yield frames, and report the time of each and the duration of the video.
+    """Yield frames, and report the time of each and the duration of the file ``path``.
 
-    ``progress`` is called with "reading", seconds, and 0 for an unknown duration.
+    ``progress`` is called with "reading", both in seconds; an unknown duration is 0.
     """
     duration = 0.0 if progress is None else promised_duration(path) or 0.0
     for frame in frames:
@@ -121,7 +122,7 @@ def with_progress(
 
 
 def check_every(every: float) -> None:
-    """Refuse a step between frames of less than 0.001 seconds."""
+    """Raise ValueError for a step between frames of less than 0.001 seconds."""
     if not (math.isfinite(every) and every >= EVERY_FRAME):
         raise ValueError(
             f"every is the seconds between frames, at least {EVERY_FRAME}, got {every}"
@@ -182,7 +183,7 @@ def promised_duration(path: str | PathLike[str]) -> float | None:
 
 
 def _open_capture(file: Path) -> cv2.VideoCapture:
-    """Open a file as a video, or raise an error that says why it cannot be."""
+    """Return a file opened as a video, or raise VideoError with the reason."""
     if not file.exists():
         raise VideoError(f"there is no file {file}; check the path")
     if not file.is_file():
@@ -230,7 +231,7 @@ def _grab_frames(capture: cv2.VideoCapture) -> Iterator[tuple[int, float]]:
 
 
 def _decode_frame(capture: cv2.VideoCapture, number: int, time: float) -> Frame | None:
-    """Return the frame that was grabbed last, None if it is damaged."""
+    """Return the frame grabbed last, of this number and time; None if damaged."""
     decoded, image = capture.retrieve()
     if not decoded:
         return None
@@ -259,7 +260,10 @@ def _frame_time(reported: float, number: int, rate: float, before: float) -> flo
 def _warn_if_truncated(
     file: Path, promised: float, n_read: int, time: float, rate: float
 ) -> None:
-    """Warn if clearly fewer frames than ``promised`` were read, up to a time."""
+    """Warn if clearly fewer frames than ``promised`` were read.
+
+    ``time`` is that of the last one in seconds, ``rate`` the frames a second.
+    """
     missing, duration = promised - n_read, promised / rate
     # Where a format does not count its frames, the promise is an estimate.  Where they
     # are not evenly spaced, time tells what is missing; the last may be shown for long.

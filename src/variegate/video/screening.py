@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from variegate._typing import AnyArray, FloatArray
-from variegate.video.picture import check_image, shrunk
+from variegate.video.picture import check_image, shrink_picture
 from variegate.video.reading import Frame, Picture, cv2
 
 #: The end of the reason of a frame that is kept because no frame passes.
@@ -46,9 +46,9 @@ class Decision:
 
 @dataclass(frozen=True, eq=False)
 class _Judged:
-    """A frame and its flaw, "" for none, with the value that the last check measured.
+    """A frame and its flaw, "" for none, with the ``measure`` that decided it.
 
-    ``frame`` is None where it can no longer be kept.
+    ``frame`` is None where it can no longer be kept; ``thumbnail`` is (32, 32, 3).
     """
 
     number: int
@@ -60,7 +60,7 @@ class _Judged:
 
     @property
     def rank(self) -> tuple[int, float]:
-        """The place of the failed check, and the measured value: larger is better."""
+        """A key, larger for better frames: position of the flaw, and ``measure``."""
         return _FLAWS.index(self.flaw), self.measure
 
 
@@ -77,7 +77,7 @@ def screen(
     waiting: list[Decision] = []
     best: _Judged | None = None
     last_kept: FloatArray | None = None
-    for judged in _with_blurred_scenes(map(_judge, frames)):
+    for judged in _pass_blurred_scenes(map(_judge_frame, frames)):
         reason = judged.flaw
         if not reason and last_kept is not None:
             change = np.abs(judged.thumbnail - last_kept).mean()
@@ -101,8 +101,11 @@ def screen(
             yield decision, None
 
 
-def _with_blurred_scenes(frames: Iterable[_Judged]) -> Iterator[_Judged]:
-    """Pass frames on, the sharpest of each two seconds of blurred ones unflawed."""
+def _pass_blurred_scenes(frames: Iterable[_Judged]) -> Iterator[_Judged]:
+    """Yield all frames; of two seconds of blurred ones, the sharpest gets flaw "".
+
+    Others get ``frame`` None, so that one picture of them is held at a time.
+    """
     run: list[_Judged] = []
     best = 0
     for judged in frames:
@@ -124,23 +127,23 @@ def _with_blurred_scenes(frames: Iterable[_Judged]) -> Iterator[_Judged]:
     yield from run
 
 
-def _judge(frame: Frame) -> _Judged:
-    """Measure a frame: its thumbnail, and its first flaw."""
+def _judge_frame(frame: Frame) -> _Judged:
+    """Return a frame with its thumbnail and first flaw: dark, flat or blurred."""
     # OpenCV takes no views with reversed axes.
     image = np.ascontiguousarray(frame.image)
     try:
         check_image(image)
     except ValueError as error:
         raise ValueError(f"frame {frame.number}: {error}") from None
-    small = shrunk(image, _LONGEST)
+    small = shrink_picture(image, _LONGEST)
     pixels = small.astype(np.float64)
     thumbnail: Any = cv2.resize(pixels, _THUMBNAIL, interpolation=cv2.INTER_AREA)
-    flaw = _flaw(small)
+    flaw = _find_flaw(small)
     return _Judged(frame.number, frame.time, frame, thumbnail, *flaw)
 
 
-def _flaw(small: Picture) -> tuple[str, float]:
-    """Return the flaw of a picture, "" for none, and the value that decided it."""
+def _find_flaw(small: Picture) -> tuple[str, float]:
+    """Return the first flaw, "" for none, and the measure that was checked last."""
     grey = cv2.cvtColor(small, cv2.COLOR_RGB2GRAY)
     brightness = float(np.percentile(grey, 99.0))
     if brightness < _BRIGHTNESS:
@@ -157,12 +160,12 @@ def _sharpness(small: Picture) -> float:
     # Rounding alone gives the plain Laplacian a variance of 20 / 12, as much as a
     # blurred picture of low contrast has; smoothing takes 99 % of that away.
     smooth = cv2.GaussianBlur(small.astype(np.float64), (0, 0), 1.0)
-    variance = _variance(smooth)
+    variance = _channel_variance(smooth)
     if variance < 1e-12:
         return 0.0
-    return _variance(cv2.Laplacian(smooth, cv2.CV_64F)) / variance
+    return _channel_variance(cv2.Laplacian(smooth, cv2.CV_64F)) / variance
 
 
-def _variance(picture: AnyArray) -> float:
+def _channel_variance(picture: AnyArray) -> float:
     """Return the sum of the variances of the channels of a picture."""
     return float(np.sum(np.square(cv2.meanStdDev(picture)[1])))

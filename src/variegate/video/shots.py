@@ -18,7 +18,7 @@ from variegate.video.picture import (
     FrameDescription,
     colour_layout,
     describe,
-    shrunk,
+    shrink_picture,
 )
 from variegate.video.reading import (
     EVERY_FRAME,
@@ -66,8 +66,11 @@ class Shot:
 
 
 @dataclass(frozen=True, eq=False)
-class _Step:
-    """A frame, small pictures of it and the frame before, and their mean difference."""
+class _ComparedFrame:
+    """A frame, and small pictures of it and of the frame before (None at the first).
+
+    ``change`` is their mean difference, 0 to 255, inf at the first frame.
+    """
 
     frame: Frame
     small: FloatArray
@@ -76,16 +79,16 @@ class _Step:
 
     @property
     def is_black(self) -> bool:
-        """Whether no pixel of the small picture is bright."""
+        """Whether no pixel of the small picture is above 40 of 255."""
         return bool(self.small.max() < _BLACK)
 
     @property
     def detail(self) -> float:
-        """The mean difference of neighbouring pixels, down plus across."""
+        """The mean absolute difference of neighbouring pixels, down plus across."""
         return sum(float(np.abs(np.diff(self.small, axis=a)).mean()) for a in (0, 1))
 
     def is_cut(self, usual: float) -> bool:
-        """Whether a shot begins here, given the mean change of the frames around."""
+        """Whether a shot begins here (see ``Reel``); ``usual`` is the change around."""
         if self.before is None:
             return False
         if self.before.max() < _BLACK and not self.is_black:
@@ -115,27 +118,27 @@ class Reel:
         self.duration = 0.0
 
     def __iter__(self) -> Iterator[Frame]:
-        """Yield the sampled frames, in order."""
+        """Yield the sampled frames in order, while ``cuts`` and ``duration`` grow."""
         last, seen = -1, False
-        held: _Step | None = None
-        for step, usual in _with_usual_change(_steps(self._timed_frames())):
-            frame = step.frame
-            if step.is_cut(usual):
-                yield from self._missed_frame(held, frame.time)
-                seen, held = self._cut(step), None
+        held: _ComparedFrame | None = None  # the best of a shot without a sample
+        for compared, usual in _with_usual_change(_compare_each(self._timed_frames())):
+            frame = compared.frame
+            if compared.is_cut(usual):
+                yield from self._yield_missed(held, frame.time)
+                seen, held = self._add_cut(compared), None
             number = step_of(frame.time, self._every)
             if number > last:
                 last, seen, held = number, True, None
                 yield frame
-            elif not (seen or step.is_black):
-                held = max(filter(None, (held, step)), key=lambda s: s.detail)
-        yield from self._missed_frame(held, self.duration)
+            elif not (seen or compared.is_black):
+                held = max(filter(None, (held, compared)), key=lambda one: one.detail)
+        yield from self._yield_missed(held, self.duration)
         if self.cuts and self.duration - self.cuts[-1] < _SHORTEST:
             self.cuts.pop()
 
     @property
     def shots(self) -> list[Shot]:
-        """All shots, in order."""
+        """All shots, in order; known when all frames have been read."""
         edges = [self._start, *self.cuts, self.duration]
         return [Shot(a, b) for a, b in pairwise(edges)]
 
@@ -148,53 +151,66 @@ class Reel:
             self.duration = round(frame.time + lasts, 3)  # as containers round
             yield frame
 
-    def _missed_frame(self, held: _Step | None, end: float) -> Iterator[Frame]:
-        """Yield the held frame of a shot without another, unless it is a flash."""
+    def _yield_missed(self, held: _ComparedFrame | None, end: float) -> Iterator[Frame]:
+        """Yield ``held``, the best of a shot that ends at ``end`` without a sample.
+
+        Yield nothing if it is None, or the shot is a flash, of less than 0.2 seconds.
+        """
         start = self.cuts[-1] if self.cuts else self._start
         if held is not None and end - start >= _SHORTEST:
             yield held.frame
 
-    def _cut(self, step: _Step) -> bool:
-        """Add a cut, unless it ends a flash; return whether the shot has a sample."""
-        time = step.frame.time
+    def _add_cut(self, compared: _ComparedFrame) -> bool:
+        """Add a cut before a frame; return whether its shot counts as sampled.
+
+        A shot of less than 0.2 seconds is a flash, and the cut before it is removed.
+        If the pictures around it are alike, or it began the video, no cut is added, and
+        True is returned as the earlier shot continues.
+        """
+        time = compared.frame.time
         if time - (self.cuts[-1] if self.cuts else self._start) < _SHORTEST:
             if not self.cuts:
                 return True
             self.cuts.pop()
             before = self._before_cut
-            if before is not None and _correlation(step.small, before) > _SAME:
+            if before is not None and _correlation(compared.small, before) > _SAME:
                 return True
         else:
-            self._before_cut = step.before
+            self._before_cut = compared.before
         self.cuts.append(time)
         return False
 
 
 def shot_at(shots: list[Shot], time: float) -> int:
-    """Return the number of the shot at a time, the first or the last outside of all."""
+    """Return the position of the shot at a time in seconds; first or last outside."""
     return max(bisect_right([shot.start for shot in shots], time) - 1, 0)
 
 
-def _steps(frames: Iterable[Frame]) -> Iterator[_Step]:
-    """Yield each frame with its change from the frame before, inf for the first."""
+def _compare_each(frames: Iterable[Frame]) -> Iterator[_ComparedFrame]:
+    """Yield each frame, compared with the frame before."""
     before: FloatArray | None = None
     for frame in frames:
         # The mean of four pixels is enough, and much faster than that of all.
         pixels = cv2.resize(frame.image, _TWICE, interpolation=cv2.INTER_NEAREST)
         small = cv2.resize(pixels, _SMALL, interpolation=cv2.INTER_AREA).astype(float)
         change = math.inf if before is None else float(np.abs(small - before).mean())
-        yield _Step(frame, small, before, change)
+        yield _ComparedFrame(frame, small, before, change)
         before = small
 
 
-def _with_usual_change(steps: Iterable[_Step]) -> Iterator[tuple[_Step, float]]:
-    """Yield each step with the mean change of the two before and the two after."""
-    window: deque[_Step | None] = deque([None] * 5, maxlen=5)
-    for step in chain(steps, (None, None)):
-        window.append(step)
+def _with_usual_change(
+    frames: Iterable[_ComparedFrame],
+) -> Iterator[tuple[_ComparedFrame, float]]:
+    """Yield each frame with the mean change of the two before and the two after.
+
+    Infinite changes do not count; without others the mean is 0.
+    """
+    window: deque[_ComparedFrame | None] = deque([None] * 5, maxlen=5)
+    for compared in chain(frames, (None, None)):
+        window.append(compared)
         middle = window[2]
         if middle is not None:
-            others = [s.change for s in window if s is not None and s is not middle]
+            others = [f.change for f in window if f is not None and f is not middle]
             known = [change for change in others if math.isfinite(change)]
             yield middle, float(np.mean(known)) if known else 0.0
 
@@ -226,15 +242,15 @@ def split_into_stretches(
 ) -> Iterator[Stretch]:
     """Yield stretches in order; one picture is held at a time.
 
-    None crosses a cut.  The list of cuts may grow while frames are read, as long as it
-    has all cuts before a frame.
+    One ends at a cut, after four seconds, or where a frame differs from its first one.
+    ``cuts`` (seconds) may grow while frames are read, if it has all before a frame.
     """
     best: tuple[Frame, FloatArray, float] | None = None
     start, end, first = 0.0, 0.0, np.empty(0)
     for frame in frames:
         look, detail = _look_and_detail(frame)
         if best is not None and (
-            distance(look, first) >= 1.0
+            look_distance(look, first) >= 1.0
             or frame.time - start > _LONGEST_STRETCH
             or bisect_right(cuts, frame.time) > bisect_right(cuts, end)
         ):
@@ -252,16 +268,19 @@ def split_into_stretches(
 def _as_stretch(
     start: float, end: float, frame: Frame, look: FloatArray, detail: float
 ) -> Stretch:
-    """Return a stretch, whose best ``frame`` is described."""
+    """Return a stretch with the description of ``frame``, its most detailed one."""
     description = describe(frame.number, frame.time, frame.image)
     return Stretch(start, end, description, look, detail)
 
 
 def merge_stretches(stretches: list[Stretch], n: int) -> list[Stretch]:
-    """Merge neighbours that differ least, until there are at most ``n`` stretches."""
+    """Return at most ``n`` stretches; neighbours that differ least are merged.
+
+    A merged one has the most detailed frame of its parts.
+    """
     if len(stretches) <= n:
         return stretches
-    steps = [distance(one.look, other.look) for one, other in pairwise(stretches)]
+    steps = [look_distance(one.look, other.look) for one, other in pairwise(stretches)]
     cuts = np.sort(np.argsort(-np.array(steps), kind="stable")[: n - 1]) + 1
     merged = []
     for first, end in pairwise([0, *cuts.tolist(), len(stretches)]):
@@ -271,15 +290,15 @@ def merge_stretches(stretches: list[Stretch], n: int) -> list[Stretch]:
     return merged
 
 
-def distance(one: FloatArray, other: FloatArray) -> float:
-    """Return how much two looks of :class:`Stretch` differ; at 1 a new one begins."""
+def look_distance(one: FloatArray, other: FloatArray) -> float:
+    """Return how far two looks of stretches differ; from 1 on, another one begins."""
     hue, value, grey = np.split(np.abs(one - other), [N_BINS, 2 * N_BINS])
     return float(max(hue.sum() / _HUE, value.sum() / _VALUE, grey.mean() / _GREY))
 
 
 def _look_and_detail(frame: Frame) -> tuple[FloatArray, float]:
-    """Return a frame's look (16 hues, 16 values, 64 greys) and its detail."""
-    small = shrunk(frame.image, _LONGEST)
+    """Return a frame's look (shares of 16 hues and values, 64 greys) and its detail."""
+    small = shrink_picture(frame.image, _LONGEST)
     colours = colour_layout(small, 1, 1)
     grey = small.mean(axis=2)
     cells = cv2.resize(grey, (_CELLS, _CELLS), interpolation=cv2.INTER_AREA)

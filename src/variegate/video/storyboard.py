@@ -50,7 +50,7 @@ def _encode(image: Picture, suffix: str, settings: list[int]) -> bytes:
 def storyboard(
     keyframes: Sequence[Keyframe], columns: int | None = None, width: int = 1280
 ) -> Picture:
-    """Put key frames on one sheet, row by row in the order of their times.
+    """Return one picture of key frames, row by row in the order of their times.
 
     All pictures get boxes of one size, with the median shape of the pictures; one of
     another shape is fitted into its box, not stretched.  Beneath are its time and its
@@ -89,16 +89,16 @@ def storyboard(
         top, left = 2 * _GAP + row * step, margin + number * (column + _GAP)
         cell = sheet[top : top + step - _GAP, left : left + across]
         _draw_in_box(cell[:down], keyframe.image)
-        _write(cell, time_label(keyframe.time), down + _LINE, bold=True)
-        _write(cell, f"frame {keyframe.number}", down + 2 * _LINE)
+        _write_text(cell, time_label(keyframe.time), down + _LINE, bold=True)
+        _write_text(cell, f"frame {keyframe.number}", down + 2 * _LINE)
     return sheet
 
 
 def _draw_in_box(box: Picture, image: Picture) -> None:
-    """Draw a picture into the middle of a box, with a line around."""
+    """Draw a picture into the middle of ``box``, in place, with a line around it."""
     box[:] = _BARS
     height, width = box.shape[:2]
-    picture = fitted(image, width, height)
+    picture = resize_to_fit(image, width, height)
     top = (height - picture.shape[0]) // 2
     left = (width - picture.shape[1]) // 2
     box[top : top + picture.shape[0], left : left + picture.shape[1]] = picture
@@ -106,8 +106,8 @@ def _draw_in_box(box: Picture, image: Picture) -> None:
     cv2.rectangle(box, (0, 0), (width - 1, height - 1), _RULE)
 
 
-def _write(cell: Picture, text: str, line: int, bold: bool = False) -> None:
-    """Write text into a picture, its base ``line`` pixels down, small enough to fit."""
+def _write_text(cell: Picture, text: str, line: int, bold: bool = False) -> None:
+    """Write text into ``cell``, in place, ``line`` pixels down, shrunk to its width."""
     font = cv2.FONT_HERSHEY_DUPLEX if bold else cv2.FONT_HERSHEY_SIMPLEX
     colour: Any = _INK if bold else _QUIET
     scale = 0.5
@@ -125,8 +125,8 @@ def usual_aspect(keyframes: Sequence[Keyframe]) -> float:
     return ratios[len(ratios) // 2]
 
 
-def fitted(image: Picture, width: int, height: int) -> Picture:
-    """Return a picture as large as fits into a box, without change of its shape."""
+def resize_to_fit(image: Picture, width: int, height: int) -> Picture:
+    """Return a picture, shrunk or enlarged in proportion to fit a box in pixels."""
     scale = min(width / image.shape[1], height / image.shape[0])
     across = min(width, max(1, round(scale * image.shape[1])))
     down = min(height, max(1, round(scale * image.shape[0])))

@@ -15,7 +15,7 @@ from variegate.report.wording import percent
 from variegate.selection import Selection
 from variegate.video.candidates import ReadVideo
 from variegate.video.choosing import Choice
-from variegate.video.picture import shrunk
+from variegate.video.picture import shrink_picture
 from variegate.video.reading import Frame, Picture, time_label
 from variegate.video.screening import Decision
 from variegate.video.shots import Shot, shot_at
@@ -91,9 +91,10 @@ class VideoSummary:
         frames: Sequence[Frame],
         omega: float,
     ) -> VideoSummary:
-        """Join the candidates of a video, the choice among them, and its pictures.
+        """Return the summary of a choice among the candidates of a video.
 
-        ``frames`` are the chosen ones, in the order of the choice's sorted indices.
+        ``frames`` are the pictures of the chosen ones, in the order of the choice's
+        sorted indices: they may be other frames than the candidates, but near them.
         """
         # This selection does not keep the model in memory.
         selection = choice.selection.renumber(np.arange(len(video.view)))
@@ -130,11 +131,12 @@ class VideoSummary:
         )
 
     def _repr_html_(self) -> str:
+        """Return HTML of facts and small pictures, for a notebook."""
         from variegate.video.storyboard import encode_jpeg
 
         pictures = []
         for keyframe in self.keyframes:
-            small = encode_jpeg(shrunk(keyframe.image, _THUMBNAIL))
+            small = encode_jpeg(shrink_picture(keyframe.image, _THUMBNAIL))
             label = f"{time_label(keyframe.time)}, {percent(keyframe.probability)}"
             pictures.append(
                 '<figure style="display:inline-block;margin:4px">'
@@ -147,7 +149,7 @@ class VideoSummary:
         return html_card(title, facts, f"<div>{''.join(pictures)}</div>")
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything but the pictures as plain values."""
+        """Return everything but the pictures as plain values, for JSON."""
         return {
             "source": self.source,
             "omega": self.omega,
@@ -181,7 +183,7 @@ def _number_and_time(frame: Keyframe | Candidate | Decision) -> dict[str, Any]:
 
 
 def _refusal_values(candidate: Candidate) -> dict[str, Any]:
-    """Return why a candidate was refused as plain values; nothing if it was not."""
+    """Return why a candidate was refused, by names in JSON; {} if it was not."""
     if candidate.why_not is None:
         return {}
     similarity = candidate.similarity

@@ -31,8 +31,9 @@ def njit(**options: Any) -> Callable[[Function], Function]:
     Where no folder for its cache can be written, as with a package installed for all
     users and no home, the function is compiled anew in every process.
 
-    A function without ``fastmath`` would take it from whichever function calls it
-    first, and its results from the order of calls in a process.
+    ``fastmath`` is False unless given: Numba would otherwise compile a function with
+    the setting of the function that calls it first, so that results would depend on the
+    order of calls in a process.
 
     Give ``inline="always"`` to a function with one caller: it is then compiled as a
     part of that, not once by itself and once more there.
@@ -41,7 +42,7 @@ def njit(**options: Any) -> Callable[[Function], Function]:
     options = {"fastmath": False, "no_cfunc_wrapper": True, **options}
 
     def compile_function(function: Function) -> Function:
-        """Compile with a cache, or without where no folder can be written."""
+        """Wrap a function to be compiled at its first call, cached if asked for."""
         try:
             compiled: Function = numba.njit(**options)(function)
         except RuntimeError:
@@ -69,7 +70,7 @@ class _CompileNotice(event.Listener):
         self._is_printed = False
 
     def on_start(self, event: Any) -> None:
-        """Print the notice for a first function of this package, at a terminal."""
+        """Print the notice, once, if a function of this package is being compiled."""
         module = getattr(event.data.get("dispatcher"), "__module__", "")
         is_ours = str(module).startswith(__name__)
         if self._is_printed or not is_ours or not _is_interactive():
@@ -82,7 +83,7 @@ class _CompileNotice(event.Listener):
         )
 
     def on_end(self, event: Any) -> None:
-        pass
+        """Do nothing."""
 
 
 def _is_interactive() -> bool:

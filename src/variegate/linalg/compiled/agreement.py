@@ -1,4 +1,8 @@
-"""Agreement of a set of items with many other sets: matchings, and words in common."""
+"""Agreement of a set of items with many other sets: matchings, and words in common.
+
+A matching pairs items with members of another set that are alike, each with at most
+one.  The *place* of a member is its index in the array ``members``.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +18,12 @@ from variegate.linalg.compiled import njit
 def _find_augmenting_place(
     item: int, alike: BoolArray, members: IntArray, owner: IntArray, tried: IntArray
 ) -> int:
-    """Return the place of the member freed for ``item`` by changing partners, or -1.
+    """Find a path by which ``item`` can be matched as well as all items matched so far.
 
-    ``alike`` (N, N) says which items can be matched; ``owner`` is the item that each of
-    ``members`` is matched with, -1 for none; ``tried``, -1 before, becomes the item
-    that tried each member.
+    Returns the place of the unmatched member at its end, -1 if there is no such path.
+    ``alike`` (N, N) tells which items can be matched, ``owner`` (M,) the item that each
+    of ``members`` (M,) is matched with, -1 for none; both stay.  ``tried`` (M,), all -1
+    at first, is filled with the item from which the search reached each member.
     """
     for place in range(len(members)):
         if tried[place] >= 0 or not alike[item, members[place]]:
@@ -43,16 +48,17 @@ def fill_matching_gains(
     free: BoolArray,
     bound: FloatArray,
 ) -> None:
-    """Fill ``bound`` (N,) with each item's gain: the shares of the sets it adds to.
+    """Fill ``bound`` (N,) with upper bounds of gains in matchings, the largest exact.
 
-    The gain of an item in a maximum matching never grows as others are chosen, so that
-    the last known ``adds`` give bounds, and few are computed again.  The largest bound
-    is exact; that of an item that is not ``free`` (N,) is -1.
+    The gain of an item is the sum of the weights ``share`` (T,) of the sets whose
+    maximum matching grows with it.  It never grows as others are chosen, so that older
+    ``adds`` give bounds, and few are computed again.  The bound of an item that is not
+    ``free`` (N,) is -1.
 
-    ``alike`` (N, N) says which items can be matched.  The first ``sizes[t]`` of
-    ``members[t]`` are the items of set ``t``, ``share[t]`` its weight, and ``owner``
-    (T, M) the item that each is matched with, -1 for none.  ``adds`` (N, T), the sets
-    that each item may still be matched with, is brought up to date.
+    ``alike`` (N, N) tells which items can be matched.  The first ``sizes[t]`` entries
+    of ``members[t]`` are the items of set ``t``, and ``owner`` (T, M) the item that
+    each member is matched with, -1 for none.  ``adds`` (N, T) tells whose matching an
+    item may still add to, and is updated for the items that are computed again.
     """
     n, n_sets = adds.shape
     tried = np.empty(members.shape[1], dtype=np.int64)
@@ -100,7 +106,10 @@ def augment_matchings(
     owner: IntArray,
     adds: BoolArray,
 ) -> None:
-    """Match ``item`` with a member of every set it adds to; update ``adds[item]``."""
+    """Match ``item`` with a member of every set that it can be matched with, in place.
+
+    Updates ``owner`` and ``adds[item]``; arguments as of :func:`fill_matching_gains`.
+    """
     tried = np.empty(members.shape[1], dtype=np.int64)
     for t in range(len(members)):
         if not adds[item, t]:
@@ -124,13 +133,14 @@ def augment_matchings(
 def fill_mean_f_scores(
     sentences: Any, current: Any, size: float, all_targets: Any, values: Any
 ) -> None:
-    """Fill ``values`` (N,) with the mean F-score of a summary and each sentence added.
+    """Fill ``values`` (N,): entry ``i`` is a summary's score with sentence ``i`` added.
 
-    ``sentences`` are the counts of units in sentences as a CSR matrix, its starts,
-    units and amounts, and the number of units of each sentence (N,).  The summary has
-    ``size`` units, counted by ``current`` (W,).  ``all_targets`` are the counts of
-    units in targets (W, T), and of each target (T,) the number of its units, its weight
-    in the mean, and the number of units that the summary has in common with it.
+    The score is the sum over targets of weight times F-score of the units (words, or
+    pairs of words) in common.  ``sentences`` is a tuple: ``indptr``, ``indices`` and
+    ``data`` of a CSR matrix (N, W) of counts of units, and their sums (N,).
+    ``current`` (W,) are the counts in the summary, and ``size`` their sum.
+    ``all_targets`` is a tuple: the counts in targets (W, T) and, for each target (T,),
+    their sum, its weight, and the number of units that the summary shares with it.
     """
     starts, units, amounts, sizes = sentences
     targets, target_sizes, weights, hits = all_targets

@@ -14,6 +14,10 @@ enough.
 
 With a limit on the items of each label, the items of a used up label are excluded
 below a node, and the first sum is bounded by the largest terms within each limit alone.
+
+In functions, the *members* are the first ``size`` entries of ``arrays.members``, the
+items that may still be taken; ``n_more`` is how many of them are to be taken, -1 for
+any number; and ``arrays`` are :class:`WorkArrays`.
 """
 
 from __future__ import annotations
@@ -35,7 +39,7 @@ _EIGENVALUE_ROUNDING = 1e-15
 
 
 class Problem(NamedTuple):
-    """The kernel and the constraint of a search; arrays of shape (N,)."""
+    """The tolerances and the constraint of a search; arrays are (N,) unless noted."""
 
     floor: FloatArray  # residuals up to these are zero
     slack: FloatArray  # rounding in diagonal entries of Schur complements
@@ -47,21 +51,21 @@ class Problem(NamedTuple):
 
 
 class OpenNodes(NamedTuple):
-    """The open nodes of a search, at most 2 N + 2 rows; the last is the next node."""
+    """The open nodes of a search, one a row, as a stack: the last is visited next."""
 
-    undecided: BoolArray  # (2 N + 2, N)
-    path: IntArray  # (2 N + 2, N), of which ``counts`` are chosen items
-    counts: IntArray
-    values: FloatArray
-    bounds: FloatArray
-    spent: FloatArray
+    undecided: BoolArray  # (2 N + 2, N): items neither chosen nor excluded
+    path: IntArray  # (2 N + 2, N): the first ``counts`` of a row are chosen items
+    counts: IntArray  # (2 N + 2,), as are the arrays below
+    values: FloatArray  # log det of the chosen items
+    bounds: FloatArray  # upper bounds of the values of all sets below the node
+    spent: FloatArray  # sums of costs of the chosen items
 
 
 class WorkArrays(NamedTuple):
     """Work arrays, and LAPACK's ``dsyev`` with its arguments."""
 
     eigenvalues_of: Any  # dsyev
-    numbers: npt.NDArray[np.int32]  # of arguments_of_eigenvalues
+    numbers: npt.NDArray[np.int32]  # of lapack.dsyev_arguments
     work: FloatArray  # (2, at least N); the second row is LAPACK's workspace
     small: FloatArray  # (N²,)
     members: IntArray  # (N,)
@@ -70,7 +74,7 @@ class WorkArrays(NamedTuple):
 
 @njit(inline="always")
 def _count_left(problem: Any, path: Any, count: int, left: Any) -> None:
-    """Fill ``left`` (G,): how many items of each label fit beside those of a path."""
+    """Fill ``left`` (G,): how many of each label fit beside ``path[:count]``."""
     left[:] = problem.room
     for row in range(len(problem.labels)):
         for position in range(count):
@@ -81,7 +85,12 @@ def _count_left(problem: Any, path: Any, count: int, left: Any) -> None:
 def _list_candidates(
     T: Any, is_open: Any, problem: Any, spent: float, members: Any, left: Any
 ) -> int:
-    """List the open items that may be taken, close the others, return their number."""
+    """Fill ``members`` with the open items that may be taken; return their number.
+
+    Others are closed, ``is_open`` (N,) False: those in the span of chosen items, beyond
+    the budget after ``spent``, of a label without room in ``left`` (G,), or, where any
+    number may be taken, without gain.
+    """
     size = 0
     for item in range(len(T)):
         if not is_open[item]:
@@ -101,65 +110,79 @@ def _list_candidates(
 
 @njit(inline="always")
 def _bound_by_diagonal(
-    T: Any, problem: Any, room: Any, size: int, left: int, affordable: float, row: int
+    T: Any,
+    problem: Any,
+    arrays: Any,
+    size: int,
+    n_more: int,
+    affordable: float,
+    row: int,
 ) -> float:
-    """Return a bound on the gain of taking ``left`` of ``size`` members of ``T``.
+    """Return an upper bound on the log det gained by taking ``n_more`` members.
 
-    For any number of members (``left`` -1), a fractional knapsack of the positive
-    gains; or with the limit of a ``row`` of labels (-1: none), the gains within it.
-    ``-inf`` if fewer than ``left`` fit.  ``affordable`` is the rest of the budget.
+    By the diagonal of the Schur complement ``T``: the largest gains, without regard to
+    costs, within the limits ``arrays.left`` (overwritten) of the labels in ``row``, -1
+    for no limits.  For any number and no limits, a fractional knapsack of positive
+    gains within ``affordable``, the budget left.  -inf if fewer than ``n_more`` fit.
     """
-    logs, keys, members, costs = room.work[0], room.work[1], room.members, problem.costs
+    logs, keys = arrays.work[0], arrays.work[1]
+    members, costs = arrays.members, problem.costs
     total, taken = 0.0, 0
     for position in range(size):
         item = members[position]
         logs[position] = keys[position] = np.log(T[item, item] + problem.slack[item])
-        if left < 0 and row < 0:
+        if n_more < 0 and row < 0:
             keys[position] /= costs[item]
             total += max(logs[position], 0.0)
-    if left < 0 and row < 0 and affordable == np.inf:
+    if n_more < 0 and row < 0 and affordable == np.inf:
         return total
     total = 0.0
-    while taken != left:
+    while taken != n_more:
         best = 0
         for position in range(1, size):
             if keys[position] > keys[best]:
                 best = position
-        if keys[best] == -np.inf or (left < 0 and logs[best] <= 0.0):
+        if keys[best] == -np.inf or (n_more < 0 and logs[best] <= 0.0):
             break
         keys[best], share = -np.inf, 1.0
         if row >= 0:
             label = problem.labels[row, members[best]]
-            if room.left[label] <= 0:
+            if arrays.left[label] <= 0:
                 continue
-            room.left[label] -= 1
-        elif left < 0:
+            arrays.left[label] -= 1
+        elif n_more < 0:
             if affordable <= 0.0:
                 break
             share = min(1.0, affordable / costs[members[best]])
             affordable -= share * costs[members[best]]
         total += share * logs[best]
         taken += 1
-    return total if taken >= left else -np.inf
+    return total if taken >= n_more else -np.inf
 
 
 @njit(inline="always")
-def _bound_by_spectrum(T: Any, problem: Any, room: Any, size: int, left: int) -> float:
-    """Return the same bound from the sums of the largest eigenvalues of ``T``."""
-    values, members = room.work[0], room.members
-    numbers, small = room.numbers, room.small
+def _bound_by_spectrum(
+    T: Any, problem: Any, arrays: Any, size: int, n_more: int
+) -> float:
+    """Return an upper bound on the log det gained by taking ``n_more`` members.
+
+    From the largest eigenvalues of ``T``, without costs and labels; infinite where
+    LAPACK fails.
+    """
+    values, members = arrays.work[0], arrays.members
+    numbers, small = arrays.numbers, arrays.small
     for i in range(size):
         for j in range(size):
             small[i * size + j] = T[members[i], members[j]]
     numbers[2] = size
-    room.eigenvalues_of(
+    arrays.eigenvalues_of(
         numbers[0:].ctypes,
         numbers[1:].ctypes,
         numbers[2:].ctypes,
         small.ctypes,
         numbers[2:].ctypes,
         values.ctypes,
-        room.work[1].ctypes,
+        arrays.work[1].ctypes,
         numbers[3:].ctypes,
         numbers[4:].ctypes,
     )
@@ -173,7 +196,7 @@ def _bound_by_spectrum(T: Any, problem: Any, room: Any, size: int, left: int) ->
     total = 0.0
     for i in range(size - 1, -1, -1):  # they ascend
         gain = np.log(max(values[i], 0.0) + error)
-        if left == size - 1 - i or (left < 0 and gain <= 0.0):
+        if n_more == size - 1 - i or (n_more < 0 and gain <= 0.0):
             break
         total += gain
     return total
@@ -183,7 +206,10 @@ def _bound_by_spectrum(T: Any, problem: Any, room: Any, size: int, left: int) ->
 def _fill_schur_complement(
     levels: Any, count: int, members: Any, size: int, item: int
 ) -> None:
-    """Fill ``levels[count + 1]`` for ``size`` members after taking an item."""
+    """Fill ``levels[count + 1]`` with that of ``levels[count]`` after taking an item.
+
+    Only the rows and columns of the members are filled.
+    """
     T, child = levels[count], levels[count + 1]
     pivot = T[item, item]
     for a in range(size):
@@ -198,7 +224,11 @@ def _fill_schur_complement(
 def _fill_schur_complement_of_rows(
     rows: Any, levels: Any, count: int, members: Any, size: int, item: int
 ) -> None:
-    """Fill ``levels[count + 1]`` after taking an item, by residuals of rows."""
+    """Do as ``_fill_schur_complement``, by residuals of the rows of a factor.
+
+    Fills ``rows[count + 1]`` with the rows of the members less their projections on the
+    row of the item, and ``levels[count + 1]`` with their inner products.
+    """
     before, after, T = rows[count], rows[count + 1], levels[count + 1]
     # The residual of the item itself is not read again.
     direction = after[item]
@@ -227,7 +257,10 @@ def _fill_schur_complement_of_rows(
 
 @njit(inline="always")
 def _open_child(nodes: Any, parent: int, item: int, value: float, cost: float) -> None:
-    """Open the node after ``parent`` with one more item, of a value and total cost."""
+    """Fill row ``parent + 1`` of the open nodes: that of row ``parent`` and an item.
+
+    ``value`` and ``cost`` are the log det and the total cost with the item.
+    """
     child, count = parent + 1, nodes.counts[parent]
     for other in range(nodes.undecided.shape[1]):
         nodes.undecided[child, other] = nodes.undecided[parent, other]
@@ -246,7 +279,7 @@ def search_nodes(
     levels: Any,
     rows: Any,
     nodes: Any,
-    room: Any,
+    arrays: Any,
     max_nodes: int,
     progress: Any,
     best_set: Any,
@@ -258,6 +291,7 @@ def search_nodes(
 
     Parameters
     ----------
+    problem, nodes, arrays : Problem, OpenNodes, WorkArrays; the last two are updated
     levels : (N + 1, N, N)
         ``levels[0]`` is ``L``; the rest is filled.
     rows : (N + 1, N, R), or empty
@@ -267,15 +301,17 @@ def search_nodes(
         The number of open nodes, the value of the best subset so far, its number of
         items, and whether the value of the next node is certain despite ``rows``.
     best_set : (N,)
-        The best subset so far, overwritten.
+        Its first entries are the best subset so far; overwritten by a better one.
 
     Returns
     -------
     n_open, best_value, best_count, n_visited, is_in_doubt
-        The last: whether the search stopped at a node whose value is not certain.
+        The number of nodes still open (0: the best subset is proved), value and number
+        of items of the best subset, the number of nodes visited now, and whether the
+        search stopped at a node whose value is not certain.
     """
     top, best_value, best_count, is_certain = progress
-    members, wanted = room.members, problem.wanted
+    members, wanted = arrays.members, problem.wanted
     looked_at, is_in_doubt = 0, False
     while top > 0 and looked_at < max_nodes:
         top -= 1
@@ -293,24 +329,25 @@ def search_nodes(
             for position in range(count):
                 best_set[position] = nodes.path[top, position]
         looked_at, is_certain = looked_at + 1, False
-        left = wanted - count if wanted >= 0 else -1
-        if left == 0:
+        n_more = wanted - count if wanted >= 0 else -1
+        if n_more == 0:
             continue
         T = levels[count]
-        _count_left(problem, nodes.path[top], count, room.left)
+        _count_left(problem, nodes.path[top], count, arrays.left)
         size = _list_candidates(
-            T, nodes.undecided[top], problem, spent, members, room.left
+            T, nodes.undecided[top], problem, spent, members, arrays.left
         )
-        if size == 0 or size < left:
+        if size == 0 or size < n_more:
             continue
         affordable = problem.budget - spent
         bound = np.inf
         for row in range(-1, len(problem.labels)):
-            gain = _bound_by_diagonal(T, problem, room, size, left, affordable, row)
+            gain = _bound_by_diagonal(T, problem, arrays, size, n_more, affordable, row)
             bound = min(bound, value + gain)
         if bound <= best_value + TIE:
             continue
-        bound = min(bound, value + _bound_by_spectrum(T, problem, room, size, left))
+        gain = _bound_by_spectrum(T, problem, arrays, size, n_more)
+        bound = min(bound, value + gain)
         if bound <= best_value + TIE:
             continue
         item = members[0]

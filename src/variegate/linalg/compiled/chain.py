@@ -33,8 +33,8 @@ class Kernel(NamedTuple):
 class State(NamedTuple):
     """The current subset of a chain."""
 
-    members: IntArray  # (capacity,), the first of which are the subset
-    place: IntArray  # (N,), of each item among the members, -1 outside
+    members: IntArray  # (capacity,): the first ``size`` entries are the subset
+    place: IntArray  # (N,): the index of each item in ``members``, -1 outside
     inverse: FloatArray  # (capacity, capacity), of the similarity of the members
 
 
@@ -48,10 +48,10 @@ def _compute_residual(
     column: Any,
     work: Any,
 ) -> float:
-    """Return the residual ``s_ii - sᵀ S_y⁻¹ s`` of an item, ``s = S_yi``.
+    """Return the squared residual ``S_ii - sᵀ S_y⁻¹ s`` of item ``i``, ``s = S_yi``.
 
-    ``y`` are the first ``size`` members, with the inverse of ``S_y``; fills ``column``
-    with ``s`` and ``work`` with ``S_y⁻¹ s``.
+    ``y`` are the first ``size`` members, and ``inverse`` holds ``S_y⁻¹``.  Fills the
+    first entries of ``column`` with ``s``, and of ``work`` with ``S_y⁻¹ s``.
     """
     F = kernel.F
     for position in range(size):
@@ -76,7 +76,10 @@ def _compute_residual(
 
 @njit(cache=True, nogil=True)
 def _add_item(state: Any, work: Any, size: int, item: int, residual: float) -> int:
-    """Add an item with its ``work`` and residual to a state; return the new size."""
+    """Add an item to a state of ``size`` members, in place; return the new size.
+
+    ``work`` and ``residual`` are the results of ``_compute_residual``.
+    """
     inverse = state.inverse
     for i in range(size):
         for j in range(size):
@@ -92,7 +95,10 @@ def _add_item(state: Any, work: Any, size: int, item: int, residual: float) -> i
 
 @njit(cache=True, nogil=True)
 def _drop_item(state: Any, size: int, position: int) -> int:
-    """Drop the member at a position, the last takes its place; return the new size."""
+    """Drop the member at a position from a state, in place; return the new size.
+
+    The last member takes its position; the inverse becomes that of the members left.
+    """
     members, place, inverse = state.members, state.place, state.inverse
     last = size - 1
     gone = members[position]
@@ -118,7 +124,11 @@ def _drop_item(state: Any, size: int, position: int) -> int:
 
 @njit(cache=True, nogil=True)
 def log_volume(rows: Any, members: Any, floor: Any) -> float:
-    """Return ``log det F_y F_yᵀ``: see :func:`variegate.linalg.volume.log_volumes`."""
+    """Return ``log det F_y F_yᵀ`` for ``y`` the members and ``F`` the rows (N, R).
+
+    -inf where a pivot is at most ``floor`` (N,) of its item.  The same as
+    :func:`variegate.linalg.volume.log_volumes`.
+    """
     size, width = len(members), rows.shape[1]
     left, places = np.empty((size, width)), np.empty(size, dtype=np.int64)
     for i in range(size):
@@ -159,7 +169,8 @@ def _propose_members(
 ) -> int:
     """Fill ``proposed`` with the members after a move, and return their number.
 
-    ``entering`` (-1: none) takes the place ``position`` (-1: at the end).
+    Item ``entering`` (-1: none) is added, the member at ``position`` (-1: none) is
+    dropped; in an exchange the one takes the position of the other.
     """
     for j in range(size):
         proposed[j] = members[j]
@@ -177,21 +188,22 @@ def _propose_members(
 def run_chain(
     kernel: Any, state: Any, size: int, fixed_size: bool, n_steps: int, seed: Any
 ) -> Any:
-    """Take ``n_steps`` steps in place; return size, next seed, and accepted moves.
+    """Take ``n_steps`` steps from a :class:`State`, which is changed in place.
 
-    Without ``fixed_size`` an item is drawn: if it is out it is added with the odds of
-    that, if it is in it is dropped with the odds of that; with probability one half a
-    swap is tried instead.  With ``fixed_size`` only swaps.
+    Every step draws an item, and proposes with probability one half to add it, or to
+    drop it if it is a member, else to exchange it for a random member; with
+    ``fixed_size``, always the exchange.  A move is accepted with probability
+    ``min(1, det L_after / det L_before)``.  ``seed`` is a uint64.  Returns the size of
+    the subset, the seed for the next call, and the number of accepted moves.
 
-    The odds of a swap are those of :class:`variegate.decoding.Local`.  Of a graded
-    kernel nothing is updated: the volume of every proposed set is computed anew, so
-    that the chain never enters a set that is impossible.
+    Of a graded kernel no inverse is kept: the volume of every proposed set is computed
+    anew, so that the chain never enters a set that is impossible.
     """
     members, place, inverse = state.members, state.place, state.inverse
     n_items, capacity = len(place), len(members)
     column, work = np.empty(capacity), np.empty(capacity)
     proposed = np.empty(n_items + 1, dtype=np.int64)
-    here = there = 0.0
+    here = there = 0.0  # log volumes of the current and of the proposed set
     if kernel.graded:
         here = log_volume(kernel.F, members[:size], kernel.floor)
     accepted, now = 0, size

@@ -36,7 +36,7 @@ def next_uniform(state: Any) -> Any:
 
 @njit(inline="always")
 def _first_above(ascending: Any, target: float) -> int:
-    """Return the place of the first number above ``target``, by bisection."""
+    """Return the index of the first number above ``target``, their count if none is."""
     low, high = 0, len(ascending)
     while low < high:
         middle = (low + high) // 2
@@ -51,11 +51,12 @@ def _first_above(ascending: Any, target: float) -> int:
 def sample_elementary(
     vectors: Any, kept: Any, offsets: Any, seeds: Any, items: Any
 ) -> None:
-    """Fill ``items`` (T,) with the picks of every sample, in the order of picking.
+    """Fill ``items`` (T,) with the items of n samples, each in the order of picking.
 
-    ``vectors`` (M, N) has orthonormal rows; ``kept`` (T,) names those that span each
-    sample, sample after sample, and ``offsets`` (n + 1,) where each sample begins in
-    ``kept`` and in ``items``.  ``seeds`` (n,) are of uint64.
+    ``vectors`` (M, N) has orthonormal rows.  Sample ``s`` is drawn from the span of the
+    rows numbered ``kept[offsets[s]:offsets[s + 1]]``, and has as many items, put at
+    the same positions of ``items``: ``kept`` is (T,) and ``offsets`` (n + 1,).
+    ``seeds`` (n,) are of uint64.
     """
     n_items = vectors.shape[1]
     largest = 0
@@ -118,11 +119,13 @@ def sample_elementary(
 
 @njit(cache=True, nogil=True)
 def choose_eigenvectors(log_values: Any, table: Any, seeds: Any, kept: Any) -> None:
-    """Fill ``kept`` (n, M): which eigenvectors of a k-DPP each sample keeps.
+    """Set ``kept`` (n, M), all False before, to True where a sample keeps a vector.
 
-    The ``m``-th is kept, ``k`` of the first ``m`` being wanted, with probability
-    ``λ_m e_{k-1}(m - 1) / e_k(m)`` (Kulesza and Taskar, 2011), from the last to the
-    first.  ``table`` is (M + 1, k + 1), ``kept`` is False before.
+    Each keeps ``k`` eigenvectors of a k-DPP, decided from the last to the first: where
+    ``k`` of the first ``m`` are still wanted, the ``m``-th is kept with probability
+    ``λ_m e_{k-1}(m - 1) / e_k(m)`` (Kulesza and Taskar, 2011).  ``log_values`` (M,) are
+    ``log λ``; ``table`` (M + 1, k + 1) has ``log e_j(m)``, the elementary symmetric
+    polynomials of the first ``m`` values, at ``[m, j]``; ``seeds`` (n,) are of uint64.
     """
     for s in range(kept.shape[0]):
         state = seeds[s]

@@ -24,8 +24,8 @@ def invert_with_log_det(
     """Invert a symmetric matrix; return whether that succeeds, and ``log det M``.
 
     Reads the lower triangle of ``M`` (n, n), fills ``inverse`` (n, n) and overwrites
-    ``work`` (n, n).  A squared pivot of no more than the share ``tolerance`` of its
-    diagonal entry counts as zero.
+    ``work`` (n, n); larger arrays are used in their first rows and columns.  Fails
+    where a squared pivot is at most ``tolerance`` times its diagonal entry.
     """
     log_det = 0.0
     for j in range(n):
@@ -65,7 +65,7 @@ def invert_with_log_det(
     return True, log_det
 
 
-#: Kinds of failure.
+#: Kinds of failure: ``L + I``, or the matrix ``S_y`` of the wanted items, is singular.
 NOT_DEFINITE, ZERO_PROBABILITY = 1, 2
 
 
@@ -77,11 +77,12 @@ def evaluate_sets(
 
     Fill ``value`` (B,) with the losses at ``S`` (B, N, N) and log-qualities ``u``
     (B, N), ``slope`` (B, N) with the gradients in ``u`` and, unless it is empty, ``G``
-    (B, N, N) with those in ``S``.  ``targets`` are the wanted items (B, N), the costs
-    of errors (B, N), and ``log det S_y`` of every set, or empty to compute it.
-    ``loss_of`` are ``λ``, whether there is a hinge, the tolerance of
-    :func:`invert_with_log_det`, and the smallest expected error.  Returns the place
-    and the kind of the first failure, or (-1, 0).
+    (B, N, N) with those in ``S``.  ``targets`` is a tuple: whether each item is wanted
+    (B, N), the cost of an error in each (B, N), and ``log det S_y`` (B,) of the wanted
+    items, or empty to compute it.  ``loss_of`` is a tuple: ``λ``, whether losses below
+    zero count as zero, the tolerance of :func:`invert_with_log_det`, and the smallest
+    expected error.  Returns the number of the first set that failed, at which the
+    evaluation stops, and ZERO_PROBABILITY or NOT_DEFINITE; (-1, 0) if none did.
     """
     is_wanted, cost, target_log_det = targets
     lam, hinge, tolerance, smallest_error = loss_of
@@ -201,8 +202,8 @@ def fill_marginal_sums(
 ) -> None:
     """Fill ``included`` and ``squares``, (N,), from the lower triangle of ``M⁻¹``.
 
-    ``included_i = Σ_j [PSP]_ij [M⁻¹]_ij = K_ii``, and
-    ``squares_i = Σ_{j≠i} weight_j [M⁻¹]_ij²``.
+    ``included_i = Σ_j [PSP]_ij [M⁻¹]_ij = K_ii`` with ``P = diag(p)``, and
+    ``squares_i = Σ_{j≠i} weight_j [M⁻¹]_ij²``; ``p`` and ``weight`` are (N,).
     """
     n = len(p)
     for i in range(n):

@@ -28,7 +28,10 @@ _WORTH_A_SWEEP = 0.03
 # Sums may be reordered, so that the processor adds several at a time.
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _squared_projection(B: Any, item: int, directions: Any, first: int) -> float:
-    """Return the squared length of a row's part in four directions from ``first``."""
+    """Return the squared length of a row's projection on four rows of ``directions``.
+
+    They are orthonormal or zero, and begin with number ``first``.
+    """
     a = b = c = d = 0.0
     for j in range(B.shape[1]):
         x = np.float64(B[item, j])
@@ -43,7 +46,7 @@ def _squared_projection(B: Any, item: int, directions: Any, first: int) -> float
 def _squared_projections_of_two(
     B: Any, item: int, directions: Any, first: int
 ) -> tuple[float, float]:
-    """Return the same for rows ``item`` and ``item + 1``, reading directions once."""
+    """Return ``_squared_projection`` of rows ``item`` and ``item + 1``."""
     a = b = c = d = 0.0
     e = f = g = h = 0.0
     for j in range(B.shape[1]):
@@ -63,7 +66,11 @@ def _squared_projections_of_two(
 def _update_residual(
     B: Any, directions: Any, bound: Any, floor: Any, seen: Any, item: int, count: int
 ) -> None:
-    """Update the bound of one item by the directions up to ``count``; -inf for zero."""
+    """Make the bound of one item exact for the first ``count`` directions, in place.
+
+    A residual of at most its floor becomes -inf.  For arrays see
+    :func:`find_largest_residual`.
+    """
     left = bound[item]
     for first in range(seen[item], count, 4):
         left -= _squared_projection(B, item, directions, first)
@@ -75,7 +82,10 @@ def _update_residual(
 def _update_all_residuals(
     B: Any, directions: Any, bound: Any, floor: Any, seen: Any, largest: Any, count: int
 ) -> None:
-    """Update the bounds of all items, two neighbours at a time where they are alike."""
+    """Make all bounds exact for the first ``count`` directions, in place.
+
+    In pairs where both are as far behind; arrays as of :func:`find_largest_residual`.
+    """
     for block in range(len(largest)):
         largest[block] = -np.inf
     for item in range(0, len(bound), 2):
@@ -109,7 +119,7 @@ def find_largest_residual(
     count: int,
     n_looks: int,
 ) -> tuple[float, int, int]:
-    """Find the item with the largest residual, the first of equals to rounding.
+    """Find the item with the largest squared residual, the first of equal ones.
 
     Parameters
     ----------
@@ -128,8 +138,8 @@ def find_largest_residual(
     n_looks : int
         The number of items updated since the last sweep.
 
-    Returns the largest squared residual, -inf if nothing is left, its item, and
-    ``n_looks``.
+    Returns the largest squared residual, its item, and ``n_looks`` for the next call;
+    the residual is -inf if no item is left.
     """
     # The most promising block first, so that most others are skipped.
     best, foremost = -np.inf, 0
@@ -163,10 +173,12 @@ def find_largest_residual(
 def pivoted_cholesky(
     S: Any, log_scale: Any, tolerance: float, rounding: float, factor: Any
 ) -> int:
-    """Fill ``factor`` (N, N) and return its number of columns.
+    """Fill the first columns of ``factor`` with ``F``, ``S = F Fᵀ``; return its rank.
 
-    See :func:`variegate.linalg.determinants.pivoted_cholesky`; ``rounding`` is that of
-    an entry of ``S``.
+    The next pivot is the item with the largest residual in ``diag(e^u) S diag(e^u)``,
+    ``u = log_scale``.  Residuals of at most ``tolerance``, or within the effect of
+    errors ``rounding`` in ``S``, are zero.  The same as ``pivoted_cholesky`` of
+    :mod:`variegate.linalg.determinants`.
     """
     n = S.shape[0]
     residual = np.empty(n)
@@ -210,7 +222,7 @@ def pivoted_cholesky(
 # Sums may be reordered, so that the processor adds several at a time.
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def squared_lengths(B: Any) -> Any:
-    """Return the squared lengths of the rows of ``B``, reading it once."""
+    """Return the squared lengths (N,) of the rows of ``B`` (N, D), in double."""
     squared = np.empty(len(B))
     for i in range(len(B)):
         total = 0.0

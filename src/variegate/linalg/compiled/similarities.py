@@ -1,12 +1,13 @@
-"""Gaussians of learned features, and sums of Gaussians on a ladder of bandwidths.
+"""Gaussians of learned features, and sums of Gaussians at bandwidths halved in turn.
 
 Halving a bandwidth takes a Gaussian to its fourth power, so that a few stored matrices
 and two multiplications an entry give all of them; no similarity is stored.  Where
 Gaussians are *anchored*, they are held less 1, and ``(1 + x)⁴ - 1`` is their power.
 
 Matrices are packed: the entries below the diagonal, row by row, N (N - 1) / 2 of them.
-A *chain* is a stored matrix and its fourth powers, one after the other; its weights lie
-beside each other.
+A *chain* is a stored matrix followed by its fourth power, the fourth power of that, and
+so on; each of these matrices is a *rung* and has a weight.  Of C chains with K rungs
+altogether, chain ``a`` has the weights ``first[a]`` to ``first[a] + length[a] - 1``.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ _TILE = 32
 
 @njit(inline="always", fastmath=FAST)
 def _raise_to_fourth(x: Any, n: int, anchored: bool) -> None:
-    """Raise ``n`` Gaussians (less 1 if ``anchored``) to the fourth power, in place."""
+    """Raise the first ``n`` Gaussians in ``x`` to the fourth power, in place.
+
+    If ``anchored``, entries are Gaussians less 1, before and after.
+    """
     if anchored:
         for j in range(n):
             x[j] *= 4.0 + x[j] * (6.0 + x[j] * (4.0 + x[j]))
@@ -42,12 +46,12 @@ def fill_mixture(
     anchors: Any,
     S: Any,
 ) -> None:
-    """Fill ``S`` (B, N, N) with the weighted sum of all rungs of all chains.
+    """Fill ``S`` (B, N, N) with the sum of all rungs of all chains, times ``weights``.
 
-    ``packed`` is (B, chains, N (N - 1) / 2), ``diagonal`` (B, chains, N); chain ``a``
-    has the weights ``first[a]`` to ``first[a] + length[a]``.  The diagonal of a chain
-    of more than one rung is that of a Gaussian, 1, or 0 if less 1.  ``anchors`` (B, N),
-    unless it is empty, is taken from both items of a pair.
+    ``packed`` (B, C, N (N - 1) / 2) and ``diagonal`` (B, C, N) are the first rungs;
+    ``first``, ``length`` (C,) and ``weights`` (K,) are those of the module docstring.
+    The diagonal is that of all rungs of a chain.  Unless ``anchors`` (B, N) is empty,
+    Gaussians are anchored, and ``anchors_i + anchors_j`` is taken from entry ``ij``.
     """
     n = S.shape[1]
     anchored = len(anchors) > 0
@@ -95,9 +99,10 @@ def add_inner_products(
     G: Any,
     out: Any,
 ) -> None:
-    """Add ``Σ_ij G_ij S^k_ij`` to ``out[k]`` for every rung ``k``, over all sets.
+    """Add ``Σ_ij G_ij S^k_ij``, summed over B sets, to ``out[k]`` for every rung ``k``.
 
-    Without the anchors, whose sums are over single items: see :func:`fill_mixture`.
+    ``S^k`` is the matrix of rung ``k``, of Gaussians less 1 if ``anchored``; ``G`` (B,
+    N, N) is symmetric, ``out`` is (K,), others are as of :func:`fill_mixture`.
     """
     n = G.shape[1]
     x = np.empty(n)
@@ -119,18 +124,18 @@ def add_inner_products(
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def fill_gaussian(placed: Any, S: Any) -> None:
-    """Fill ``S`` (B, N, N) with ``exp(-‖z_i - z_j‖² / 2)`` of ``placed`` (B, N, r).
+def fill_gaussian(points: Any, S: Any) -> None:
+    """Fill ``S`` (B, N, N) with ``exp(-‖z_i - z_j‖² / 2)`` of ``points`` (B, N, r).
 
-    By differences, as in :func:`variegate.kernels.gaussian.squared_distances`.
+    Distances are taken by differences, so that near points keep their digits.
     """
     for b in range(S.shape[0]):
         for i in range(S.shape[1]):
             S[b, i, i] = 1.0
             for j in range(i):
                 squared = 0.0
-                for k in range(placed.shape[2]):
-                    apart = placed[b, i, k] - placed[b, j, k]
+                for k in range(points.shape[2]):
+                    apart = points[b, i, k] - points[b, j, k]
                     squared += apart * apart
                 S[b, i, j] = np.exp(-0.5 * squared)
                 S[b, j, i] = S[b, i, j]

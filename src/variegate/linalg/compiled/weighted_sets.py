@@ -22,17 +22,19 @@ def search_knapsack(
     max_nodes: int,
     chosen: Any,
 ) -> Any:
-    """Search for ``len(chosen)`` items whose weights sum to more than ``floor``.
+    """Find the ``len(chosen)`` items with the largest sum of weights, above ``floor``.
 
-    Items come in descending order of ``weights - price * costs``.  Whatever the price,
-    no choice of ``m`` items from place ``j`` on within a budget of ``b`` has a larger
-    sum than ``price * b`` and the reduced weights of the next ``m``: a bound in
-    constant time.  Depth first, with an item before without it.  ``room`` (G,) is the
-    largest number of items of each label, ``labels`` (M, N) those of the items for each
-    of M limits.
+    The costs of the items sum to at most ``budget``.  ``labels`` (M, N) are a label of
+    each item for each of M limits; of label ``g`` at most ``room[g]`` items are taken.
 
-    Returns the best sum, ``floor`` if none is better, else ``chosen`` has the places;
-    and the number of nodes, more than ``max_nodes`` if the search was cut short.
+    Items must come in descending order of ``weights - price * costs``, their reduced
+    weights.  Whatever the price, no choice of ``m`` items from index ``j`` on that cost
+    at most ``b`` has a larger sum of weights than ``price * b`` plus the reduced
+    weights of items ``j`` to ``j + m - 1``.  Depth first, with an item before without.
+
+    Returns the largest sum, and the number of nodes visited, which is more than
+    ``max_nodes`` if the search was cut short.  ``chosen`` is filled with the indices of
+    the items; where no sum exceeds ``floor`` it stays, and ``floor`` is returned.
     """
     n, count = len(weights), len(chosen)
     sums = np.empty(n + 1)
@@ -77,7 +79,7 @@ def search_knapsack(
     return best, n_nodes
 
 
-#: The least gain of a move.
+#: A move is made only if it raises the value by more than this.
 _LEAST = 1e-12
 
 
@@ -90,11 +92,10 @@ def _ranks_before(weights: Any, i: int, j: int) -> bool:
 class Problem(NamedTuple):
     """A sum of weights, less repetition, to be maximized."""
 
-    #: Row ``a - 1`` has the weights in a set of ``a`` items, (sizes, N); one row if all
-    #: sets have the same size.
+    #: (sizes, N): row ``a - 1``, or else the last, has the weights in a set of ``a``.
     table: FloatArray
     likeness: FloatArray  # (N, N)
-    repetition: float
+    repetition: float  # how much likeness counts: see :func:`set_value`
     costs: FloatArray  # (N,)
     budget: float
     labels: IntArray  # (M, N), for each of M limits
@@ -105,7 +106,11 @@ class Problem(NamedTuple):
 def _fill_likeness(
     members: Any, count: int, weights: Any, likeness: Any, out: Any
 ) -> None:
-    """Fill ``out`` with each member's largest likeness to a better one, 0 if none."""
+    """Fill ``out`` with each member's largest likeness to a member of larger weight.
+
+    ``members`` has ``count`` items; 0 where there is none of larger weight.  Of equal
+    weights that of the smaller item number counts as larger.
+    """
     for a in range(count):
         out[a] = 0.0
         for b in range(count):
@@ -115,7 +120,12 @@ def _fill_likeness(
 
 @njit(cache=True, nogil=True)
 def set_value(problem: Any, members: Any, count: int) -> float:
-    """Return ``Σ w_i (1 - repetition · likeness to the likest better member)``."""
+    """Return the value of a set: the sum of ``w_i (1 - repetition · l_i)``.
+
+    The set are the first ``count`` of ``members``, ``w`` their weights and ``l_i`` the
+    largest likeness of ``i`` to a member of larger weight, 0 if there is none.
+    ``problem`` is a :class:`Problem`.
+    """
     weights = problem.table[min(count, len(problem.table)) - 1]
     most = np.empty(count)
     _fill_likeness(members, count, weights, problem.likeness, most)
@@ -127,9 +137,10 @@ def set_value(problem: Any, members: Any, count: int) -> float:
 
 @njit(inline="always")
 def _best_addition(problem: Any, members: Any, count: int, skipped: int) -> Any:
-    """Return the best item to add, -1 if none fits, and the value then.
+    """Return the item whose addition gives the set of largest value, and that value.
 
-    The item ``skipped`` is not added; ``N`` skips none.
+    (-1, -inf) if no item fits the budget and the labels.  The set are the first
+    ``count`` of ``members``; the item ``skipped`` is not added (N: every item may be).
     """
     weights = problem.table[min(count, len(problem.table) - 1)]
     likeness, costs = problem.likeness, problem.costs
@@ -176,11 +187,16 @@ def best_move(
     can_shrink: bool,
     can_exchange: bool,
 ) -> Any:
-    """Find the best of all sets that differ by one item added, dropped or exchanged.
+    """Find the move, one item added, dropped or exchanged, to the set of largest value.
 
-    The first ``count`` of ``members`` are the set, of value ``value``.  Returns the
-    value after the move, the place of the member that is dropped, -1 for none, and the
-    item that is added, -1 for none; both are -1 where no move raises the value.
+    The first ``count`` of ``members`` are the set, of value ``value``, and ``problem``
+    is a :class:`Problem`; nothing is changed.  Items are added if ``can_grow``,
+    exchanged if ``can_exchange``, and dropped if both ``can_shrink`` and
+    ``can_exchange``, but never the last one.
+
+    Returns the value after the move, the index in ``members`` of the item to drop, -1
+    for none, and the item to add, -1 for none.  Where no move raises the value by more
+    than ``_LEAST``, both are -1, and the number returned first has no meaning.
     """
     best, place, item = value + _LEAST, -1, -1
     rest = np.empty(len(members), dtype=np.int64)

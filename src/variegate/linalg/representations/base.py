@@ -23,9 +23,10 @@ class Representation(ABC):
     log_scale: FloatArray
 
     def choose_representation(self) -> Representation:
-        """Return the representation to hold: self, or ``Graded`` near the rank's edge.
+        """Return the representation to use from now on: this one, or a ``Graded`` one.
 
-        Decided once, before anything is asked of it.
+        ``Graded`` is for a kernel that is singular, or nearly so: its rows settle the
+        rank.  Called once, before any other method.
         """
         return self
 
@@ -34,18 +35,18 @@ class Representation(ABC):
 
     @abstractmethod
     def diagonal(self) -> FloatArray:
-        """Return the diagonal of ``S``: ones, and zeros for impossible items."""
+        """Return the diagonal of ``S`` (N,): ones, and zeros for impossible items."""
 
     @abstractmethod
     def column(self, item: int) -> FloatArray:
-        """Return a column of ``S``, (N,)."""
+        """Return the column (N,) of ``S`` for an item number."""
 
     @abstractmethod
     def submatrix(self, members: IntArray) -> FloatArray:
-        """Return ``S`` restricted to the items ``members``."""
+        """Return the rows and columns (k, k) of ``S`` for item numbers ``members``."""
 
     def log_det(self, members: IntArray) -> float:
-        """Return ``log det L_y``: 0 for the empty set, -inf if singular."""
+        """Return ``log det L_y``, ``y`` the members: 0 if empty, -inf if singular."""
         log_det, pivot = log_det_and_pivot(self.submatrix(members))
         if not pivot > RANK_TOLERANCE:
             return -np.inf
@@ -66,7 +67,7 @@ class Representation(ABC):
     @property
     @abstractmethod
     def marginal_eigenpairs(self) -> tuple[FloatArray, Eigenvectors]:
-        """Return the eigenvalues of ``K`` (M,) and its eigenvectors (M, N).
+        """Return eigenvalues (M,) of ``K``, in any order, and eigenvectors (M, N).
 
         Not those of ``L``: next to large entries its small eigenvalues are lost to
         rounding, while an error of rounding in ``K`` is one in a probability.
@@ -81,5 +82,6 @@ class Representation(ABC):
     def condition(self, included: IntArray, rest: IntArray) -> Self:
         """Return the kernel of the items ``rest``, given that ``included`` are chosen.
 
-        ``det L_{A∪y} = det L_A · det L'_y`` with ``L'`` the Schur complement.
+        With ``L'`` the result, a Schur complement in ``L``, ``det L_{A∪y} = det L_A ·
+        det L'_y`` for ``A`` the items ``included`` and subsets ``y`` of ``rest``.
         """

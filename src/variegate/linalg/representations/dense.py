@@ -33,8 +33,9 @@ _EDGE_OF_CONDITION = 1e-9
 class Dense(Representation):
     """The kernel ``diag(exp u) matrix diag(exp u)``, held as ``S`` and ``log_scale``.
 
-    ``matrix`` (N, N) is positive semidefinite; ``log_quality`` (N,) is ``u``.  Methods
-    are described in :class:`Representation`; ``K`` is the marginal kernel.
+    ``matrix`` (N, N) is positive semidefinite, ``u`` is ``log_quality`` (N,).  ``S``
+    has a unit diagonal, the kernel is ``L = diag(exp log_scale) S diag(exp log_scale)``
+    and ``K`` the marginal kernel ``L (L + I)⁻¹``.
     """
 
     def __init__(
@@ -46,11 +47,11 @@ class Dense(Representation):
 
     @cached_property
     def conditioning(self) -> tuple[float, float]:
-        """Return ``S``'s smallest squared pivot and 1 / condition, or 0 and 0."""
+        """Return ``S``'s smallest squared pivot and 1 / condition, 0, 0 if singular."""
         return conditioning_of_correlation(self.S)
 
     def choose_representation(self) -> Representation:
-        """Return the kernel itself, or as ``Graded`` if singular to rounding."""
+        """Return this kernel, or a ``Graded`` one if small and nearly singular."""
         if len(self) > RANKED_ITEMS:
             return self
         pivot, reciprocal_condition = self.conditioning
@@ -59,31 +60,37 @@ class Dense(Representation):
         return self
 
     def diagonal(self) -> FloatArray:
+        """Return the diagonal of ``S`` (N,): ones, and zeros for impossible items."""
         return np.diagonal(self.S)
 
     def column(self, item: int) -> FloatArray:
+        """Return a column (N,) of ``S``."""
         return self.S[:, item]
 
     def submatrix(self, members: IntArray) -> FloatArray:
+        """Return the rows and columns of ``S`` for the item numbers ``members``."""
         return self.S[np.ix_(members, members)]
 
     @cached_property
     def _normalizer_and_kernel(self) -> tuple[float, FloatArray]:
-        """Return ``log det(L + I)`` and ``K``."""
+        """Return ``log det(L + I)`` and ``K`` (N, N)."""
         return normalizer_and_marginal_kernel(self.S, self.log_scale)
 
     def log_normalizer(self) -> float:
+        """Return ``log det(L + I)``."""
         return self._normalizer_and_kernel[0]
 
     def marginals(self) -> FloatArray:
+        """Return the diagonal of ``K`` (N,)."""
         return np.diagonal(self._normalizer_and_kernel[1]).copy()
 
     def marginal_kernel(self) -> FloatArray:
+        """Return ``K`` (N, N)."""
         return self._normalizer_and_kernel[1].copy()
 
     @cached_property
     def marginal_eigenpairs(self) -> tuple[FloatArray, Eigenvectors]:
-        """Return the eigenpairs of ``K``, from ``L``'s where that is safe and fast."""
+        """Return the eigenvalues (M,) and eigenvectors (M, N) of ``K``."""
         # Rounding in the eigenvalues of a tame L is then also rounding in K.  Where
         # qualities spread, they take five times as long, for digits beyond those of K.
         trace = float(np.exp(2.0 * np.minimum(self.log_scale, 300.0)).sum())
@@ -98,9 +105,10 @@ class Dense(Representation):
 
     @cached_property
     def eigenpairs(self) -> tuple[FloatArray, Eigenvectors]:
+        """Return the logarithms (M,) of the eigenvalues of ``L``, and eigenvectors."""
         return eigenpairs(self.S, self.log_scale)
 
     def condition(self, included: IntArray, rest: IntArray) -> Self:
-        """Return the kernel of ``rest``, by the Schur complement of ``S``."""
+        """Return the kernel of items ``rest``, given that ``included`` are chosen."""
         residual = schur_complement(self.S, included, rest)
         return type(self)(residual, self.log_scale[rest])

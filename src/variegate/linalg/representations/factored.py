@@ -56,8 +56,9 @@ class Factored(Representation):
 
     ``B`` (N, D) is of single or double precision; all arithmetic is double.  Accurate
     relative to the longest row: items whose rows are shorter by more than the digits of
-    a number are lost, which :meth:`choose_representation` detects.  Methods are
-    described in :class:`Representation`; ``K`` is the marginal kernel.
+    a number are lost, which :meth:`choose_representation` detects.  ``S`` is the matrix
+    of inner products of the rows scaled to unit length, ``log_scale`` the logarithms of
+    their lengths, and ``K = L (L + I)⁻¹`` the marginal kernel.
     """
 
     def __init__(self, B: FloatArray) -> None:
@@ -79,7 +80,7 @@ class Factored(Representation):
         self.log_scale = np.log(self.norms)
 
     def _norms_without_overflow(self) -> FloatArray:
-        """Return the lengths (N,) of the rows, also where squares would overflow."""
+        """Return the lengths (N,) of rows without overflow; refuse NaN and inf."""
         if not np.isfinite(self.B).all():
             raise ValueError("B holds NaN or infinite values")
         largest = np.abs(self.B).max(axis=1, initial=0.0)
@@ -95,9 +96,11 @@ class Factored(Representation):
         return np.asarray(self.B[which], dtype=np.float64)
 
     def diagonal(self) -> FloatArray:
+        """Return the diagonal of ``S`` (N,): ones, and zeros for rows of zeros."""
         return self._possible.astype(np.float64)
 
     def column(self, item: int) -> FloatArray:
+        """Return a column (N,) of ``S``."""
         column = np.empty(len(self.B))
         direction = self._float64_rows(item) / self.norms[item]
         for rows in chunks(len(self.B)):
@@ -105,17 +108,20 @@ class Factored(Representation):
         return column / self.norms
 
     def submatrix(self, members: IntArray) -> FloatArray:
+        """Return the rows and columns of ``S`` for the item numbers ``members``."""
         rows = self.unit_rows(members)
         return np.asarray(rows @ rows.T)
 
     def unit_rows(self, which: slice | IntArray = _ALL) -> FloatArray:
-        """Return all or some rows, scaled to unit length."""
+        """Return all or some rows (n, D), scaled to unit length."""
         return np.asarray(self.B[which] / self.norms[which, None])
 
     def choose_representation(self) -> Representation:
-        """Return the kernel itself, or as ``Graded`` where rows differ widely.
+        """Return this kernel, or a ``Graded`` copy where digits would be lost.
 
-        A large factor is kept, and refused where its rows differ too widely.
+        That is where rows differ widely in length, or singular values do.  Factors of
+        more than ``GRADED_ITEMS`` rows are returned as they are; ValueError if their
+        rows differ too widely.
         """
         scales = self.log_scale[self._possible]
         spread = float(np.ptp(scales)) if len(scales) else 0.0
@@ -138,6 +144,7 @@ class Factored(Representation):
         return Graded.of_factor(self.unit_rows(), self.log_scale)
 
     def log_det(self, members: IntArray) -> float:
+        """Return ``log det L_y``, ``y`` the members: 0 if empty, -inf if singular."""
         if len(members) > min(self.B.shape):
             return -np.inf
         scale = 2.0 * float(self.log_scale[members].sum())
@@ -152,7 +159,7 @@ class Factored(Representation):
 
     @cached_property
     def _singular_value_decomposition(self) -> tuple[FloatArray, FloatArray]:
-        """Return the singular values of ``B``, and right singular vectors in rows."""
+        """Return singular values (R,) of ``B``, and right vectors in rows (R, D)."""
         triangle = np.zeros((0, self.B.shape[1]))
         for rows in chunks(len(self.B)):
             triangle = qr(np.vstack([triangle, self._float64_rows(rows)]), mode="r")[0]
@@ -174,7 +181,7 @@ class Factored(Representation):
 
     @cached_property
     def _left_singular_vectors(self) -> FloatArray:
-        """Return the left singular vectors of ``B``, in rows: ``U = B V Σ⁻¹``."""
+        """Return the left singular vectors of ``B`` in rows (M, N): ``U = B V Σ⁻¹``."""
         singular, right = self._spectrum
         vectors = np.empty((len(singular), len(self.B)))
         for rows in chunks(len(self.B)):
@@ -185,13 +192,15 @@ class Factored(Representation):
 
     @property
     def _keep_probability(self) -> FloatArray:
-        """Return the eigenvalues ``σ² / (1 + σ²)`` of ``K``, by singular values."""
+        """Return the eigenvalues of ``K`` (M,): ``σ² / (1 + σ²)``, ``σ`` those of B."""
         return np.asarray((self._spectrum[0] / np.hypot(1.0, self._spectrum[0])) ** 2)
 
     def log_normalizer(self) -> float:
+        """Return ``log det(L + I)``."""
         return float(np.logaddexp(0.0, 2.0 * np.log(self._spectrum[0])).sum())
 
     def marginals(self) -> FloatArray:
+        """Return the diagonal of ``K`` (N,)."""
         singular, right = self._spectrum
         root = right / np.hypot(1.0, singular)
         marginals = np.empty(len(self.B))
@@ -201,21 +210,25 @@ class Factored(Representation):
         return np.clip(marginals, 0.0, 1.0)
 
     def marginal_kernel(self) -> FloatArray:
+        """Return ``K`` (N, N); refuse more than ``MAX_MATRIX`` items."""
         refuse_large_matrix(len(self), "the marginal kernel")
         root = self._left_singular_vectors * np.sqrt(self._keep_probability)[:, None]
         return np.asarray(root.T @ root)
 
     @property
     def marginal_eigenpairs(self) -> tuple[FloatArray, Eigenvectors]:
+        """Return the positive eigenvalues (M,) of ``K``, and eigenvectors (M, N)."""
         return self._keep_probability, Eigenvectors(self._left_singular_vectors)
 
     @property
     def eigenpairs(self) -> tuple[FloatArray, Eigenvectors]:
+        """Return logarithms (M,) of positive eigenvalues of ``L``, and eigenvectors."""
         vectors = Eigenvectors(self._left_singular_vectors)
         return 2.0 * np.log(self._spectrum[0]), vectors
 
     def condition(self, included: IntArray, rest: IntArray) -> Self:
-        """Return the kernel of ``rest``: rows less their part in the included span."""
+        """Return the kernel of items ``rest``, given that ``included`` are chosen."""
+        # Rows less their projections on the span of the included rows.
         span, _ = np.linalg.qr(self.unit_rows(included).T)
         residual = self._float64_rows(rest)
         for _ in range(2):  # once more, to be orthogonal to rounding
@@ -227,7 +240,10 @@ class Factored(Representation):
 
 
 def refuse_large_matrix(n_items: int, what: str) -> None:
-    """Refuse a matrix (``what``) of too many items, and say how large it would be."""
+    """Refuse an N x N matrix of more than ``MAX_MATRIX`` items, and state its size.
+
+    ``what`` begins the message, as "the marginal kernel".
+    """
     if n_items > MAX_MATRIX:
         raise ValueError(
             f"{what} of {n_items} items would take {8e-9 * n_items**2:.0f} GB; "

@@ -41,10 +41,11 @@ _NEGLIGIBLE = 1e-9
 
 
 class Graded(Representation):
-    """The kernel of ``S = F Fᵀ`` and ``log_scale``, with ``F`` (N, R) of rank ``R``.
+    """The kernel ``L = diag(e^u) F Fᵀ diag(e^u)``, ``F`` the ``rows`` (N, R) of rank R.
 
-    Rows have unit length or are zero.  Squared residuals up to ``floor`` (N,) are zero.
-    Methods are described in :class:`Representation`; ``K`` is the marginal kernel.
+    ``u`` is the ``log_scale`` (N,) and ``S = F Fᵀ``.  Rows have unit length or are
+    zero.  Squared residuals of rows up to ``floor`` (N,) count as zero.  ``K`` is the
+    marginal kernel ``L (L + I)⁻¹``.
     """
 
     def __init__(
@@ -57,13 +58,19 @@ class Graded(Representation):
 
     @classmethod
     def of_similarity(cls, S: FloatArray, log_scale: FloatArray) -> Self:
-        """Factor ``S`` (N, N), of unit diagonal, of which 1e-12 is rounding."""
+        """Return the kernel of ``S`` (N, N), of unit diagonal, which is factored.
+
+        Squared residuals up to 1e-12 are taken for rounding.
+        """
         rows = pivoted_cholesky(S, log_scale)
         return cls(rows, log_scale, np.full(len(S), _FLOOR_OF_MATRIX))
 
     @classmethod
     def of_factor(cls, unit_rows: FloatArray, log_scale: FloatArray) -> Self:
-        """Choose pivots among the unit rows (N, D); refuse a rank in doubt."""
+        """Return the kernel of unit rows (N, D), rotated to R columns for a rank of R.
+
+        Raise ValueError where rounding leaves the rank, and so probabilities, in doubt.
+        """
         floor = np.full(len(unit_rows), _DEPENDENT)
         rows, lost = pivoted_rows(unit_rows, log_scale, floor)
         doubtful = (lost > _SURELY_DEPENDENT) & (
@@ -82,27 +89,30 @@ class Graded(Representation):
 
     @classmethod
     def of_unit_rows(cls, unit_rows: FloatArray, log_scale: FloatArray) -> Self:
-        """Hold unit rows (N, D) without pivoting, in at most ``N`` columns."""
+        """Return the kernel of unit rows (N, D), rotated to N columns if D > N."""
         if unit_rows.shape[1] > len(unit_rows):
             unit_rows = qr(unit_rows.T, mode="r")[0][: len(unit_rows)].T
         return cls(unit_rows, log_scale, np.full(len(unit_rows), _FLOOR_OF_ROWS))
 
     @property
     def rank(self) -> int:
-        """Return the largest number of items with a positive probability."""
+        """Return the number of items of the largest subset of positive probability."""
         return int(self.rows.shape[1])
 
     def diagonal(self) -> FloatArray:
+        """Return the diagonal of ``S`` (N,): ones, and zeros for rows of zeros."""
         return np.asarray((self.rows != 0.0).any(axis=1), dtype=np.float64)
 
     def column(self, item: int) -> FloatArray:
+        """Return a column (N,) of ``S``."""
         return np.asarray(self.rows @ self.rows[item])
 
     def submatrix(self, members: IntArray) -> FloatArray:
-        """Return ``S``, without the scales of the items, among members, (k, k)."""
+        """Return the rows and columns of ``S`` for the item numbers ``members``."""
         return np.asarray(self.rows[members] @ self.rows[members].T)
 
     def log_det(self, members: IntArray) -> float:
+        """Return ``log det L_y``, ``y`` the members: 0 if empty, -inf if singular."""
         if len(members) > self.rank:
             return -np.inf
         volume = log_volume(self.rows[members], self.floor[members])
@@ -114,18 +124,22 @@ class Graded(Representation):
         return normalizer_of_rows(self.rows, self.log_scale)
 
     def log_normalizer(self) -> float:
+        """Return ``log det(L + I)``."""
         return self._normalizer_and_root[0]
 
     def marginals(self) -> FloatArray:
+        """Return the diagonal of ``K`` (N,)."""
         root = self._normalizer_and_root[1]
         return np.asarray(np.einsum("ij,ij->i", root, root).clip(0.0, 1.0))
 
     def marginal_kernel(self) -> FloatArray:
+        """Return ``K`` (N, N)."""
         root = self._normalizer_and_root[1]
         return np.asarray(root @ root.T)
 
     @cached_property
     def marginal_eigenpairs(self) -> tuple[FloatArray, Eigenvectors]:
+        """Return eigenvalues of ``K`` (R,), and their eigenvectors (R, N)."""
         left, singular, _ = np.linalg.svd(
             self._normalizer_and_root[1], full_matrices=False
         )
@@ -137,10 +151,11 @@ class Graded(Representation):
 
     @cached_property
     def eigenpairs(self) -> tuple[FloatArray, Eigenvectors]:
+        """Return the logarithms (R,) of the eigenvalues of ``L``, and eigenvectors."""
         return graded_eigenpairs(self.rows, self.log_scale)
 
     def condition(self, included: IntArray, rest: IntArray) -> Self:
-        """Return the kernel of ``rest``: rows less their part in the included span."""
+        """Return the kernel of items ``rest``, given that ``included`` are chosen."""
         left, noise = residual_rows(self.rows, included, rest)
         squared = np.einsum("ij,ij->i", left, left)
         floor = np.maximum(self.floor[rest], noise)

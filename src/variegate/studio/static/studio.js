@@ -1,16 +1,15 @@
 // The studio's page.  The server holds the state; the page shows it, and shows a pick at
-// once while the server writes it down.  Everything that comes from data is put in as
-// text, never as HTML.
+// once while the server stores it.  Text from data is inserted as text, never as HTML.
 //
-//   talking    get and post, the queue of what was done, the stream of events
-//   the group  a list of which only what is in sight is in the page
-//   the knob   omega, what to expect of it, targets
-//   panels     why, the map, what was learned
+//   talking    get and post, the queue of actions, the stream of events
+//   the group  a list of items, of which the page holds those in view
+//   the knob   the slider of omega, its expected scores, targets
+//   panels     why, the map, the last learning result
 //   the rest   list of groups, exports, keys, colours, messages
 
 const $ = (id) => document.getElementById(id);
 
-/** Make an element: properties, then children, which are nodes or text. */
+/** Return an HTML element with properties, or else attributes, and children. */
 function make(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
@@ -21,6 +20,7 @@ function make(tag, properties = {}, ...children) {
   return element;
 }
 
+/** Return an SVG element with attributes and a text. */
 function draw(tag, attributes = {}, text = "") {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
@@ -37,22 +37,22 @@ const brief = (x) => (known(x) ? String(Number(x.toPrecision(3))) : "–");
 const many = (n) => `${n.toLocaleString("en")} ${studio.state.nouns[n === 1 ? 0 : 1]}`;
 const groupsOf = (n) => `${n.toLocaleString("en")} ${n === 1 ? "group" : "groups"}`;
 
-/** All that the page knows. */
+/** The state of the page. */
 const studio = {
-  state: null, // what /api/state said last
+  state: null, // the last answer of /api/state
   items: [], // of the group that is shown
   shown: -1, // its number; state.group.number may be ahead while items are fetched
-  probability: [],
+  probability: [], // by item, [] before anything is learned
   pending: new Map(), // picks that the server has not acknowledged: item -> picked
-  preview: null, // the proposal under the moving knob
-  learned: null,
-  before: null, // what was learned before that
+  preview: null, // {chosen, asked}: the proposal at the omega of the moving slider
+  learned: null, // the last answer of /api/learned
+  before: null, // the answer before that
   active: 0, // the item that keys act on
 };
 
 // --- talking ---------------------------------------------------------------------------
 
-/** The server answered, and said no. */
+/** An answer of the server with an error status and its message. */
 class Refusal extends Error {
   constructor(status, words) {
     super(words);
@@ -60,6 +60,7 @@ class Refusal extends Error {
   }
 }
 
+/** Fetch a path; throw a Refusal for an error status. */
 async function ask(path, options = {}) {
   const response = await fetch(path, { credentials: "same-origin", ...options });
   if (response.ok) return response;
@@ -67,7 +68,7 @@ async function ask(path, options = {}) {
   try {
     words = (await response.json()).error;
   } catch {
-    // not an answer of the studio's
+    // the answer is not JSON of the studio
   }
   if (response.status === 401 || response.status === 403) {
     words = "Access denied. Open the address that the command printed again.";
@@ -83,24 +84,26 @@ const post = async (path, body) =>
     body: JSON.stringify(body),
   })).json();
 
-/** Say what went wrong, unless it is that the server is away, which is said elsewhere. */
+/** Show the message of a Refusal; of other errors, that the server does not answer. */
 function complain(error, key = "refused") {
   if (error.name === "AbortError") return;
   if (error instanceof Refusal) tell(key, error.message);
   else away(true);
 }
 
-// What was done is sent one by one, in order, and sent again when the server is back.
-// Until then it is shown, and said not to be saved.
+// Actions are posted one at a time, in order, and again when the server answers.  Until
+// then the page shows them as not saved.
 const queue = [];
 let sending = false;
 
+/** Queue a POST; one with onceOnly is not repeated if the server does not answer. */
 function send(path, body = {}, { onceOnly = false, after = () => {} } = {}) {
   queue.push({ path, body, onceOnly, after });
   showSaved();
   flush();
 }
 
+/** Post the queue until it is empty or the server does not answer. */
 async function flush() {
   if (sending) return;
   sending = true;
@@ -131,7 +134,7 @@ async function flush() {
   showSaved();
 }
 
-/** A pick is the server's now, or was refused: it no longer stands over the state. */
+/** Drop an answered pick from `pending`, unless a later pick of the item waits. */
 function settle(job) {
   const { item, group } = job.body;
   if (job.path !== "/api/pick" || group !== studio.shown) return;
@@ -139,7 +142,7 @@ function settle(job) {
   if (!again) studio.pending.delete(item);
 }
 
-/** Take in a state, unless it is older than what is known. */
+/** Show a state of the server, unless it is older than the one shown. */
 function receive(state) {
   const old = studio.state;
   if (old && state.seq < old.seq) return;
@@ -156,7 +159,7 @@ function receive(state) {
 let refreshing = null;
 let refreshAgain = false;
 
-/** Fetch the state; calls while one is on its way come to one more. */
+/** Fetch and show the state; calls during a fetch cause one more fetch. */
 async function refresh() {
   if (refreshing) {
     refreshAgain = true;
@@ -177,6 +180,7 @@ async function refresh() {
   refreshing = null;
 }
 
+/** Fetch and show the last learning result. */
 async function refreshLearned() {
   try {
     const learned = await get("/api/learned");
@@ -196,14 +200,14 @@ let stream = null;
 let opened = false;
 let wait = 500;
 
-/** Follow the events; the browser connects again by itself, unless it was refused. */
+/** Follow the events; connect again where the browser does not do so itself. */
 function follow() {
   stream = new EventSource("/api/events");
   stream.onopen = () => {
     wait = 500;
     away(false);
     if (opened) {
-      if (studio.state) studio.state.seq = -1; // a server that was started anew
+      if (studio.state) studio.state.seq = -1; // the server may have restarted
       refresh();
       refreshLearned();
       flush();
@@ -231,7 +235,7 @@ addEventListener("beforeunload", (event) => queue.length && event.preventDefault
 
 let awayTimer = null;
 
-/** Say that the server does not answer, if it lasts; or that it does again. */
+/** Show after 1.2 s that the server does not answer (`is`), or remove the message. */
 function away(is) {
   if (!is) {
     clearTimeout(awayTimer);
@@ -248,7 +252,7 @@ function away(is) {
 
 // --- messages --------------------------------------------------------------------------
 
-/** Show a message under a key, in place of the last one there; null takes it away. */
+/** Show a message in place of the one with its key; with null words, remove that. */
 function tell(key, words, kind = "") {
   const old = document.querySelector(`.message[data-key="${key}"]`);
   if (!words) return old?.remove();
@@ -263,7 +267,7 @@ function tell(key, words, kind = "") {
   return box;
 }
 
-/** Say something to those who listen to the page. */
+/** Let screen readers say words. */
 function speak(words) {
   $("spoken").textContent = "";
   setTimeout(() => ($("spoken").textContent = words), 50);
@@ -271,16 +275,17 @@ function speak(words) {
 
 // --- the group -------------------------------------------------------------------------
 
-/** What is proposed, and what is chosen, as sets: the state, under what is on its way. */
+/** Return the set of proposed items: those of the moving slider, else of the state. */
 function proposed() {
   return new Set(studio.preview?.chosen ?? studio.state.proposal);
 }
 
+/** Return the set of picks on the page: the state, preview and unsent picks. */
 function chosen() {
   const { picks, proposal, group } = studio.state;
   const result = new Set(picks);
   if (studio.preview && !group.done) {
-    // What a person decided stands; the rest follows the knob.
+    // Picks that differ from the proposal stay; the rest follows the slider.
     const before = new Set(proposal);
     const decided = new Set(result);
     result.clear();
@@ -296,6 +301,7 @@ function chosen() {
 
 let wanted = -1;
 
+/** Fetch and show a group. */
 async function showGroup(number) {
   if (wanted === number) return;
   wanted = number;
@@ -324,7 +330,7 @@ async function showGroup(number) {
 
 let probing = null;
 
-/** Fetch how likely items are, at the knob's place while it moves: it may take a while. */
+/** Fetch and show probabilities of the items, at an omega or that of the session. */
 async function fetchProbability(omega) {
   const number = studio.shown;
   probing?.abort();
@@ -341,6 +347,7 @@ async function fetchProbability(omega) {
   }
 }
 
+/** Pick item n, or take it back. */
 function toggle(n) {
   if (!studio.items[n] || studio.shown !== studio.state.group.number) return;
   const picked = !chosen().has(n);
@@ -351,10 +358,11 @@ function toggle(n) {
   whySoon();
 }
 
+/** Finish the group with the picks on the page. */
 function done() {
   if ($("done").disabled || queue.some((job) => job.path === "/api/done")) return;
   if (studio.preview) commitOmega();
-  // What was seen goes with it: another page, or a new proposal, may have come between.
+  // The server compares these picks with its own, as other pages may have changed them.
   const picks = [...chosen()].sort((a, b) => a - b);
   send("/api/done", { group: studio.shown, picks });
   showState();
@@ -366,16 +374,16 @@ function undo() {
   send("/api/undo", {}, { onceOnly: true });
 }
 
-/** A list of which only what is in sight, and a little more, is in the page. */
+/** The items of the group, of which the page holds those in view and 300 px around. */
 const list = {
-  nodes: new Map(),
-  tops: [0], // where each line of items begins, and where the last one ends
-  heights: [], // of the lines, as far as they were seen
-  across: 1,
+  nodes: new Map(), // item -> its element, if the page holds it
+  tops: [0], // pixels from the top to each line of items, and past the last
+  heights: [], // pixels of each line, estimated until it was in view
+  across: 1, // items in a line
   gap: 12,
   layout: "row",
 
-  /** Begin with another group. */
+  /** Lay out the items of another group, from the top. */
   open() {
     for (const node of this.nodes.values()) node.remove();
     this.nodes.clear();
@@ -394,7 +402,7 @@ const list = {
     this.arrange();
   },
 
-  /** Settle where everything goes, for the width that there is. */
+  /** Compute the layout for the current width, and paint it. */
   arrange() {
     const box = $("items");
     const n = studio.items.length;
@@ -432,6 +440,7 @@ const list = {
     this.paint();
   },
 
+  /** Compute `tops` and the height of the sheet from `heights`. */
   sum() {
     let top = 0;
     this.tops = [0];
@@ -439,7 +448,7 @@ const list = {
     $("sheet").style.height = `${Math.max(0, top - this.gap)}px`;
   },
 
-  /** The line at a distance from the top. */
+  /** Return the number of the line that is y pixels from the top. */
   at(y) {
     let low = 0;
     let high = this.heights.length - 1;
@@ -451,7 +460,7 @@ const list = {
     return low;
   },
 
-  /** Put in what is in sight, take out what is not, and bring all of it up to date. */
+  /** Add items that are in view, remove others, and update the marks of all. */
   paint() {
     if (!studio.state || studio.shown < 0) return;
     const box = $("items");
@@ -487,7 +496,7 @@ const list = {
     else box.removeAttribute("aria-activedescendant");
   },
 
-  /** Rows are as high as what is in them; what is above the sight does not move it. */
+  /** Measure new rows; scroll so that changed heights above the view do not move it. */
   measure(fresh) {
     const box = $("items");
     const top = this.at(box.scrollTop);
@@ -505,6 +514,7 @@ const list = {
     if (moved) box.scrollTop += moved;
   },
 
+  /** Place the element of item n, and mark it as picked, proposed or active. */
   dress(n, node, picks, proposal) {
     const line = Math.floor(n / this.across);
     const x = (n % this.across) * ((this.tile ?? 0) + this.gap);
@@ -517,7 +527,7 @@ const list = {
     node.querySelector(".chance").textContent = percent(studio.probability[n]);
   },
 
-  /** Bring an item into sight. */
+  /** Scroll until item n is in view. */
   reach(n) {
     const box = $("items");
     const line = Math.floor(n / this.across);
@@ -537,7 +547,7 @@ const list = {
 /** Pixels of a tile beside its picture: two lines of its title, and marks. */
 const TILE_WORDS = 72;
 
-/** How many tiles stand side by side: all in sight if they are not too small for it. */
+/** Return the number of tiles in a line: so that all are in view, if large enough. */
 function tilesAcross(n, width, height, shape, gap) {
   const count = (least) => Math.max(2, Math.floor((width + gap) / (least + gap)));
   const usual = count(shape < 1 ? 190 : 150);
@@ -600,7 +610,7 @@ function fieldsNode(item) {
 
 const isNumber = (text) => text === "" || text === "–" || !Number.isNaN(Number(text));
 
-/** The fields that become columns: as many as there is room for. */
+/** Return name and `number` of each field: whether 200 items have only numbers in it. */
 function columnsOf(items) {
   const names = [...new Set(items.slice(0, 200).flatMap((item) => item.fields.map(([name]) => name)))];
   return names.map((name) => {
@@ -609,6 +619,7 @@ function columnsOf(items) {
   });
 }
 
+/** Show a head of as many columns as fit; keep these in `list.columns`. */
 function showColumns(columns, pictured) {
   const head = $("columns");
   head.hidden = !columns.length;
@@ -634,7 +645,7 @@ function showColumns(columns, pictured) {
   ));
 }
 
-/** The address of a thumbnail, for few different widths so that they can be kept. */
+/** Return the address of a picture, of few different widths so that it is cached. */
 function pictureOf(n, width) {
   const wanted = width * Math.min(2, devicePixelRatio || 1);
   const known = [96, 160, 240, 320, 480, 640, 960, 1280, 2048];
@@ -652,6 +663,7 @@ function pictureNode(n) {
   return box;
 }
 
+/** Make n the active item, and scroll to it if `reach`. */
 function activate(n, reach = true) {
   studio.active = clamp(n, 0, Math.max(0, studio.items.length - 1));
   if (reach) list.reach(studio.active);
@@ -672,7 +684,7 @@ $("sheet").addEventListener("click", (event) => {
   else if (!held) toggle(n);
 });
 
-// The size of pictures: tiles fewer side by side than usual, or larger pictures of rows.
+// The size of pictures: `steps` tiles fewer in a line than usual, or larger thumbnails.
 const size = {
   steps: 0,
   get thumb() {
@@ -684,7 +696,7 @@ const size = {
     remembered.write("size", this.steps);
     list.heights = [];
     list.arrange();
-    // Beyond the largest and the smallest, steps would count for nothing.
+    // At the largest and the smallest size, a step is taken back.
     if (list.layout === "tile" && list.across === before) this.steps -= by;
     list.reach(studio.active);
   },
@@ -730,7 +742,7 @@ $("zoom").addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
-// Holding a finger on an item asks why.
+// A long touch of an item opens the panel "why".
 let hold = null;
 let held = false;
 $("sheet").addEventListener("pointerdown", (event) => {
@@ -756,7 +768,7 @@ new ResizeObserver(() => {
   showMap();
 }).observe($("items"));
 
-/** Bring all that follows from the state up to date. */
+/** Show everything that depends on the state. */
 function showState() {
   const { state } = studio;
   if (!state) return;
@@ -793,7 +805,7 @@ function showState() {
 
 let savedTimer = null;
 
-/** Say whether all that was picked is written down; not for what takes an instant. */
+/** Show whether all actions are saved, after 0.3 s if some are not. */
 function showSaved() {
   clearTimeout(savedTimer);
   const show = () => {
@@ -821,7 +833,7 @@ function showLearning() {
 
 const STEPS = 48;
 
-/** What is expected at an omega: between what was measured, by log(omega). */
+/** Return held-out scores at an omega, interpolated by log(omega); null without any. */
 function expected(omega) {
   const path = studio.learned?.path ?? [];
   if (!path.length) return null;
@@ -853,7 +865,7 @@ function stepOf(omega) {
   return clamp(Math.round((STEPS * Math.log(omega / low)) / Math.log(high / low)), 0, STEPS);
 }
 
-let turning = false; // the person has the knob in hand, or its choice is on its way
+let turning = false; // the slider is moved, or its omega not yet acknowledged
 
 function showKnob() {
   const { state } = studio;
@@ -902,9 +914,10 @@ function drawPath(path, omega) {
   );
 }
 
-// While it moves, the newest position is asked for as soon as the last one is answered.
+// While the slider moves, its newest omega is requested after the last answer.
 let probe = null;
 
+/** Show the proposal at the omega of the moving slider. */
 async function preview() {
   turning = true;
   showKnob();
@@ -931,7 +944,7 @@ async function preview() {
   }
 }
 
-/** Settle on where the knob is; what waits to be sent and is settled no more is dropped. */
+/** Send the omega of the slider, in place of one that still waits in the queue. */
 function commitOmega() {
   if (!turning) return;
   const omega = omegaAt(Number($("omega").value));
@@ -1002,12 +1015,11 @@ for (const [i, name] of TABS.entries()) {
   });
 }
 
-/** On a narrow page the panels stand where the items are, one or the other. */
+/** On a narrow page, show the panels (`show`) or the items in the same space. */
 function flip(show) {
   document.body.classList.toggle("show-panels", show);
   $("show-panels").setAttribute("aria-expanded", String(show));
   $("show-panels").textContent = show ? `Back to the ${studio.state?.nouns[1] ?? "items"}` : "Why";
-  // What stands in the place of the main part is the main part.
   $("panels").setAttribute("role", show ? "main" : "complementary");
   if (show) showPanel();
 }
@@ -1100,7 +1112,7 @@ function likeNode(like) {
   return [make("h3", {}, "Most similar chosen item"), button];
 }
 
-/** Bars to the left and right of nothing; the largest first, the smallest left out. */
+/** Draw the `most` largest rows, in order, as bars to both sides of zero. */
 function barsOf(rows, into = make("div", { className: "bars" }), most = 8) {
   const largest = Math.max(1e-12, ...rows.map((row) => Math.abs(row.value)));
   const ordered = [...rows].sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
@@ -1126,12 +1138,12 @@ function barsOf(rows, into = make("div", { className: "bars" }), most = 8) {
 $("before").addEventListener("click", () => activate(studio.active - 1));
 $("after").addEventListener("click", () => activate(studio.active + 1));
 
-// The map: a few pictures lie where their items do.  Otherwise all points that look alike
-// are one path, so that thousands cost as little as ten.
+// The map: up to FEW pictures at the coordinates of their items.  Otherwise all points
+// of one look are one path, so that thousands are drawn fast.
 const SIDE = 320;
 const FEW = 60;
 const THUMB = 34;
-let map = null; // of which group, and where its items lie on the drawing
+let map = null; // the group, and the points [x, y] of its items on the drawing
 
 async function showMap(fetch = false) {
   if ($("map").hidden || studio.shown < 0) return;
@@ -1148,6 +1160,7 @@ async function showMap(fetch = false) {
   drawMap();
 }
 
+/** Return points [x, y] on the drawing from the coordinates of /map. */
 function placed({ kind, x, y, columns }) {
   const edge = 20;
   const inner = SIDE - 2 * edge;
@@ -1155,7 +1168,7 @@ function placed({ kind, x, y, columns }) {
     const width = inner / Math.max(1, columns.length);
     const seen = new Map();
     return x.map((column, n) => {
-      // Those at the same place stand beside each other.
+      // Items at the same point are drawn beside each other.
       const key = `${column} ${Math.round(24 * y[n])}`;
       const k = seen.get(key) ?? 0;
       seen.set(key, k + 1);
@@ -1197,7 +1210,7 @@ function drawMap() {
     + `${studio.items[studio.active]?.title ?? ""}; press a point to go to it.`;
 }
 
-/** Pictures of the items, those that are chosen on top. */
+/** Return pictures of the items, the chosen and the active ones on top. */
 function mapPictures(points, picks, proposal) {
   const rank = (n) => 2 * picks.has(n) + proposal.has(n) + 4 * (n === studio.active);
   return [...points.keys()].sort((a, b) => rank(a) - rank(b)).flatMap((n) => {
@@ -1424,7 +1437,7 @@ $("export").addEventListener("keydown", (event) => {
 $("export").addEventListener("click", async (event) => {
   const link = event.target.closest("a");
   if (!link || link.href.startsWith("blob:")) return;
-  // Fetched first: some take seconds to make, and what is refused is said in words.
+  // Fetched first: some exports take seconds, and a refusal has a message to show.
   event.preventDefault();
   const name = link.pathname.split("/").pop();
   $("exporting").textContent = `Creating ${name} …`;
@@ -1450,7 +1463,7 @@ for (const dialog of document.querySelectorAll("dialog")) {
   dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
 }
 
-/** What is remembered of how this browser likes the page; nothing of the data. */
+/** Settings of the page in this browser; nothing of the data. */
 const remembered = {
   read(name) {
     try {
@@ -1463,7 +1476,7 @@ const remembered = {
     try {
       localStorage.setItem(`studio-${name}`, value);
     } catch {
-      // a browser that keeps nothing
+      // the browser has no storage
     }
   },
 };

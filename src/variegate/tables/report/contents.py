@@ -57,15 +57,12 @@ _MOST = 30
 
 
 def html_page(report: Report) -> str:
-    """Return one page about a fitted selector.
-
-    Figures are in the page, which loads nothing; it is to be written as UTF-8.
-    """
+    """Return a report as one HTML page, which loads nothing, to be written as UTF-8."""
     return render("tables", "report.html", **_report_context(report))
 
 
 def markdown(report: Report) -> tuple[str, dict[str, bytes]]:
-    """Return the text of a Markdown file, and the pictures that it shows by name."""
+    """Return the text of a Markdown file, and by name the PNG files that it shows."""
     shown = _report_context(report)
     files = {f"{name}.png": to_png(figure) for name, figure in shown["figures"].items()}
     return render_markdown("tables", "report.md", **shown), files
@@ -82,7 +79,7 @@ def write_markdown(report: Report, folder: Path) -> None:
 
 
 def _report_context(report: Report) -> dict[str, Any]:
-    """Return the contents of a report, numbers as text and figures by their names."""
+    """Return the values for a report's templates, numbers as text, figures by name."""
     selector = report.selector
     about = selector.describe()
     columns, compared = about.section("columns"), about.section("compared models")
@@ -128,7 +125,7 @@ def _report_context(report: Report) -> dict[str, Any]:
 
 
 def commands(model: str) -> str:
-    """Return commands to choose rows with the model, in a shell and in Python."""
+    """Return shell and Python commands that use the model file ``model``, as text."""
     quoted, name = shlex.quote(model), json.dumps(model, ensure_ascii=False)
     return (
         f"variegate select new.parquet --model {quoted} -o chosen.parquet\n"
@@ -144,17 +141,18 @@ def _interval_cell(interval: Interval) -> Cell:
 
 
 def _score_row(name: str, interval: Interval) -> Row:
-    """Return a row: the score, its mean, and its interval as text and drawn."""
-    mean, ends = (
-        facts.score_text(name, interval.mean),
-        facts.interval_text(name, interval),
-    )
+    """Return a row for the score ``name``, a key of ``facts.SCORE_NAMES``.
+
+    Cells: its title, mean, interval as text, and interval drawn (empty for the size).
+    """
+    mean = facts.score_text(name, interval.mean)
+    ends = facts.interval_text(name, interval)
     drawn = "" if name == "size" else _interval_cell(interval)
     return Row([facts.SCORE_NAMES[name], mean, ends, drawn])
 
 
 def _comparison_context(comparison: Evaluation) -> dict[str, Any]:
-    """Return the table of scores, and how alike the chosen rows are."""
+    """Return "scores" (rows), "model" (the first), "groups", "wanted" and diversity."""
     intervals = comparison.intervals()
     model = next(iter(intervals))
     less = comparison.differences(model)
@@ -174,7 +172,7 @@ def _comparison_context(comparison: Evaluation) -> dict[str, Any]:
 
 
 def _diversity_context(comparison: Evaluation) -> dict[str, Any]:
-    """Return scores over all rows, and measures of how alike chosen rows are."""
+    """Return the contents of the diversity table: its rows, heads and legend."""
     over_rows, diversities = comparison.over_rows(), comparison.diversities()
     known = {"precision", "recall"}.union(*diversities.values())
     names = {n: words for n, words in _DIVERSITY_NAMES.items() if n in known}
@@ -204,7 +202,10 @@ def _rate_cell(name: str, interval: Interval | None) -> Cell | str:
 
 
 def _difference_cell(interval: Interval) -> Cell:
-    """Return by how much a method is above the model, marked if that is clear."""
+    """Return by how much a method is above the model, marked if that is clear.
+
+    ``interval`` is the difference of scores, the model minus the method.
+    """
     mean, high, low = (-value for value in interval)
     mark = "▲" if low > 0.0 else "▼" if high < 0.0 else "≈"
     style = "same" if mark == "≈" else ""
@@ -214,7 +215,7 @@ def _difference_cell(interval: Interval) -> Cell:
 
 
 def _point_row(point: PathPoint, is_chosen: bool) -> Row:
-    """Return one omega with its scores and their standard errors."""
+    """Return a row for one omega: its scores, ± standard errors; mark a chosen one."""
     cells: list[Cell | str] = [format_omega(point.omega) + " (chosen)" * is_chosen]
     for name in facts.SCORE_NAMES:
         error = getattr(point, f"{name}_error")
@@ -225,7 +226,7 @@ def _point_row(point: PathPoint, is_chosen: bool) -> Row:
 
 
 def _weight_rows(selector: TableSelector, weights: Iterable[Weight]) -> list[Row]:
-    """Return names, values and training rows of weights, and the intercept."""
+    """Return a row for each weight and the intercept: name, value, training rows."""
     rows = []
     for one in [*weights, Weight("(intercept)", selector.model_.intercept_)]:
         many = f" (length of {one.n_features})" if one.n_features > 1 else ""
@@ -235,7 +236,7 @@ def _weight_rows(selector: TableSelector, weights: Iterable[Weight]) -> list[Row
 
 
 def _group_context(group: ExampleGroup) -> dict[str, Any]:
-    """Return an example group: its name, scores and rows."""
+    """Return an example group: name, notes (F-score and counts), and rows."""
     found = Counter(map(_outcome, group.rows))
     tally = ", ".join(f"{found[word]} {word}" for word in ("right", "wrong", "missed"))
     return {
@@ -246,14 +247,14 @@ def _group_context(group: ExampleGroup) -> dict[str, Any]:
 
 
 def _outcome(row: ExampleRow) -> str:
-    """Return "right", "wrong", "missed" or "left out"."""
+    """Return "right" or "wrong" if chosen; "missed" (a wanted row) or "left out"."""
     if row.rank:
         return "right" if row.is_wanted else "wrong"
     return "missed" if row.is_wanted else "left out"
 
 
 def _example_row(row: ExampleRow) -> Row:
-    """Return a row of an example group with its rank, outcome and cells."""
+    """Return a row: outcome, rank, probability, and the cells of an example row."""
     word = _outcome(row)
     chance = Cell(percent(row.probability), share=row.probability)
     rank = str(row.rank) if row.rank else ""
@@ -266,7 +267,7 @@ def _example_row(row: ExampleRow) -> Row:
 def _similarity_context(
     selector: TableSelector, cells: Mapping[int, Sequence[str]]
 ) -> dict[str, Any]:
-    """Return tables of kinds and metrics; ``cells`` are of typical rows by number."""
+    """Return tables of kinds and metrics; ``cells`` are texts by typical row number."""
     return {
         "kinds": [
             {
@@ -292,7 +293,7 @@ def _similarity_context(
 
 
 def _kind_rows(table: KindTable) -> list[Row]:
-    """Return a row for each learned kind."""
+    """Return rows of kinds: number, traits, share, mean rows in a group, and chosen."""
     rows = []
     for number, share, offered, chosen, common, _ in table.rows:
         before = [number, common] if table.has_traits else [number]
@@ -301,7 +302,10 @@ def _kind_rows(table: KindTable) -> list[Row]:
 
 
 def _typical_rows(table: KindTable, cells: Mapping[int, Sequence[str]]) -> list[Row]:
-    """Return the typical rows of each learned kind."""
+    """Return a row for each typical row: the kind's number, if first in it, and cells.
+
+    ``cells`` are by row number, from 0; a row without any shows its name.
+    """
     rows = []
     for number, *_, typical in table.rows:
         for place, row in enumerate(typical):
@@ -314,9 +318,10 @@ def _typical_rows(table: KindTable, cells: Mapping[int, Sequence[str]]) -> list[
 
 
 def all_figures(selector: TableSelector) -> dict[str, Figure]:
-    """Draw path, learning curve, weights and kernel, as far as there are any.
+    """Draw figures by name, as far as there is data, narrow enough for a phone.
 
-    Each is narrow enough for a phone.
+    "path" and "omega" (precision and recall), "learning" (objective), "weights" and
+    "kernel".
     """
     path, record, model = selector.path_, selector.training_, selector.model_
     found: dict[str, Figure] = {}

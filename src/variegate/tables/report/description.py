@@ -24,6 +24,7 @@ from variegate.kernels import Kinds, Metric
 from variegate.report.wording import count, one_line, percent, shorten_middle
 from variegate.tables.encoding import FeatureColumn
 from variegate.tables.report import facts
+from variegate.tuning.kernel_search import BOOSTED
 from variegate.tuning.path import format_omega
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def describe(selector: TableSelector) -> Description:
 
 
 def _score_section(selector: TableSelector) -> DescriptionSection:
-    """Return the section of held-out scores."""
+    """Return the section of held-out scores, without rows if there are none."""
     rows = [
         (
             lower_first_letter(facts.SCORE_NAMES[name]),
@@ -100,7 +101,7 @@ def _score_section(selector: TableSelector) -> DescriptionSection:
 
 
 def _path_section(selector: TableSelector) -> DescriptionSection:
-    """Return the section on precision and recall by omega."""
+    """Return the section on precision and recall by omega, empty if not measured."""
     words = []
     if facts.path_points(selector):
         words = [facts.about_path(selector), *str(selector.path_).splitlines()]
@@ -111,7 +112,7 @@ def _path_section(selector: TableSelector) -> DescriptionSection:
 
 
 def _comparison_section(selector: TableSelector) -> DescriptionSection:
-    """Return the F-scores of the candidates, and why the first was chosen."""
+    """Return the section of candidates, their F-scores, and why the first won."""
     compared = selector.training_["compared"]
     kernels = list(compared.get("kernels", []))
     others = [
@@ -139,7 +140,7 @@ def _explain_choice(
 ) -> list[str]:
     """Return sentences on why the first candidate was chosen."""
     first = kernels[0]
-    is_regression = first["name"] == _REGRESSION
+    is_regression = first["name"].removesuffix(BOOSTED) == _REGRESSION
     named = f"“{first['name']}” ({_rule_text(first)})"
     if is_regression:
         named = f"a logistic regression followed by {_rule_text(first)}"
@@ -167,6 +168,10 @@ def _explain_choice(
                 f"This is {_margin_text(rival, 1.96)} above a logistic regression "
                 f"followed by {rule}."
             )
+    if selector.encoding_.boosting is not None:
+        words.append("The quality has a boosted score, the log-odds of boosted trees.")
+    elif selector.quality_model == "auto":
+        words.append("A boosted score was tried too, without a clear gain.")
     if selector.policy_.fallback is not None:
         words.append(
             "A second model without learned kinds serves groups unlike these: groups "
@@ -176,7 +181,7 @@ def _explain_choice(
 
 
 def _rule_text(entry: Mapping[str, Any]) -> str:
-    """Return the rule of a candidate, with k if it is fixed."""
+    """Return the decoder or method of a candidate, with k if that is fixed."""
     how = str(entry["how"])
     return how if entry["k"] is None else f"{how}, k = {entry['k']}"
 
@@ -204,6 +209,7 @@ def _description_numbers(selector: TableSelector) -> dict[str, Any]:
             **asdict(selector.columns_),
             "encoded": {
                 "quality": [_column_numbers(column) for column in encoding.quality],
+                "has_boosted_score": encoding.boosting is not None,
                 "similarity": {
                     name: [_column_numbers(column) for column in block]
                     for name, block in encoding.blocks.items()
@@ -232,7 +238,7 @@ def _description_numbers(selector: TableSelector) -> dict[str, Any]:
 
 
 def _column_numbers(column: FeatureColumn) -> dict[str, Any]:
-    """Return an encoded column as plain values."""
+    """Return an encoded column as values for JSON."""
     return {
         "name": column.name,
         "kind": column.kind,
@@ -266,7 +272,7 @@ class KindTable(NamedTuple):
 
 
 def kind_tables(selector: TableSelector) -> list[KindTable]:
-    """Return the learned kinds, without parts of hardly any weight and rare kinds."""
+    """Return a table for each kernel of kinds, without slight ones and rare kinds."""
     tables = []
     for record in selector.training_.get("kinds", ()):
         if record["weight"] < _SLIGHT:
@@ -292,14 +298,14 @@ def kind_tables(selector: TableSelector) -> list[KindTable]:
 
 
 def _trait_text(trait: Mapping[str, Any]) -> str:
-    """Return the mean of a feature in a kind, or the share of a category, as text."""
+    """Return "NAME MEAN (all: MEAN)" of a feature in a kind, shares for a category."""
     write = percent if trait["is_share"] else "{:.4g}".format
     mean, overall = write(trait["mean"]), write(trait["overall"])
     return f"{one_line(trait['name'])} {mean} (all: {overall})"
 
 
 def _about_kinds(record: Mapping[str, Any], n_shown: int) -> list[str]:
-    """Return sentences on how many kinds of a record are in use, shown and alike."""
+    """Return sentences on how many kinds are used and not shown, and how alike."""
     n_kinds = len(record["kinds"])
     n_groups = count(record["n_groups"], "group")
     seen = f"{count(record['n_rows'], 'training row')} of {n_groups}"
@@ -323,7 +329,7 @@ def _about_kinds(record: Mapping[str, Any], n_shown: int) -> list[str]:
 
 
 def row_name(row: Mapping[str, Any]) -> str:
-    """Return the name of a typical row: its item and group, or its place."""
+    """Return the name of a typical row: item, or row number, and group if any."""
     name = f"row {row['row']:,}" if row["item"] is None else one_line(row["item"])
     return name if row["group"] is None else f"{name} ({one_line(row['group'])})"
 
@@ -331,7 +337,7 @@ def row_name(row: Mapping[str, Any]) -> str:
 def metric_tables(
     selector: TableSelector,
 ) -> list[tuple[str | None, list[tuple[str, float]]]]:
-    """Return the block and the shares of features of each learned metric."""
+    """Return for each metric its block, None if single, and (feature, share) pairs."""
     return [
         (metric.kernel.block, _feature_shares(selector, metric))
         for metric in learned_parts(selector.model_, Metric)
@@ -342,7 +348,7 @@ def metric_tables(
 def _feature_shares(
     selector: TableSelector, metric: LearnedKernel[Metric]
 ) -> list[tuple[str, float]]:
-    """Return the share of each feature in a metric, the largest first.
+    """Return pairs of a feature and its share in a metric, the largest first.
 
     Those of a vector column of more than eight numbers are taken together, unless it
     is the only one.
@@ -366,7 +372,7 @@ def _feature_shares(
 
 
 def _similarity_numbers(selector: TableSelector) -> dict[str, Any]:
-    """Return kinds and metrics for programs, nothing for other kernels."""
+    """Return "kinds" and "metrics" as values for JSON, each only if there are any."""
     metrics = [
         {
             "block": metric.kernel.block,

@@ -17,7 +17,7 @@ from variegate.report.wording import (
 )
 from variegate.tables.columns import Columns
 from variegate.tables.derived import AGE
-from variegate.tables.encoding import FeatureColumn
+from variegate.tables.encoding import BOOSTED_SCORE, FeatureColumn
 from variegate.tables.evaluation import Evaluation, Interval
 from variegate.tuning.path import PathPoint, format_omega
 
@@ -54,8 +54,8 @@ EMPTY_CELLS = {
 def weights(selector: TableSelector, joins_vectors: bool = True) -> list[Weight]:
     """Return the weights of the quality, those of the largest effect first.
 
-    Those of a vector column of more than eight numbers are taken together, as are those
-    of more than eight numbered columns (e1, e2, ...).
+    With ``joins_vectors``, a vector column of more than eight numbers has one weight,
+    the norm of its weights; so have more than eight numbered columns (e1, e2, ...).
     """
     values = selector.model_.theta_.tolist()
     found: list[Weight] = []
@@ -73,13 +73,17 @@ def weights(selector: TableSelector, joins_vectors: bool = True) -> list[Weight]
             spread = math.sqrt(n * (n_rows - n)) / n_rows
             named[place] = replace(named[place], n_rows=n, spread=spread)
         found += named
+    found += [Weight(BOOSTED_SCORE, value) for value in values]
     return sorted(found, key=lambda weight: -abs(weight.effect))
 
 
 def group_numbered(
     columns: Sequence[FeatureColumn],
 ) -> list[tuple[str, Sequence[FeatureColumn]]]:
-    """Return columns by name, with consecutive numbered ones under one name."""
+    """Return pairs of a name and its columns: one, or consecutively numbered ones.
+
+    Numbered columns (e1, e2, ...) have the name "e1 … e9".
+    """
     # Only columns of numbers can form a run.
     names = [c.name if c.kind == "number" else "" for c in columns]
     found: list[tuple[str, Sequence[FeatureColumn]]] = []
@@ -92,7 +96,7 @@ def group_numbered(
 
 
 def about_columns(selector: TableSelector) -> list[tuple[str, str, str]]:
-    """Return role, name and treatment of every column."""
+    """Return role, name and treatment of every column, as texts."""
     columns = selector.columns_
     single = (
         ("group", columns.group, "rows with the same value form a group"),
@@ -110,6 +114,10 @@ def about_columns(selector: TableSelector) -> list[tuple[str, str, str]]:
             (role, n, _encoding_text(some, columns))
             for n, some in group_numbered(features)
         ]
+        if role == "quality" and encoding.boosting is not None:
+            n_trees = len(encoding.boosting.trees)
+            text = f"log-odds by {count(n_trees, 'tree')} of the other quality features"
+            rows.append((role, BOOSTED_SCORE, text))
     if not encoding.blocks:
         rows.append(("similarity", "", "the quality features are used for both"))
     return rows
@@ -143,7 +151,7 @@ def _encoding_text(several: Sequence[FeatureColumn], columns: Columns) -> str:
 
 
 def abbreviate_list(names: Sequence[str]) -> str:
-    """Return the first names, and the number of the others."""
+    """Join the first ``_LISTED`` names with commas; add the number of the others."""
     rest = len(names) - _LISTED
     return ", ".join(names[:_LISTED]) + (f" and {rest:,} more" if rest > 0 else "")
 
@@ -152,7 +160,7 @@ def abbreviate_list(names: Sequence[str]) -> str:
 
 
 def about_data(selector: TableSelector) -> dict[str, str]:
-    """Return numbers of rows, groups and files of the training, as text by title."""
+    """Return numbers of rows and groups, and names of skipped files, by title."""
     record = selector.training_
     facts = {
         "Rows": f"{record['n_rows']:,}",
@@ -178,14 +186,14 @@ def about_data(selector: TableSelector) -> dict[str, str]:
 
 
 def _range_text(sizes: Mapping[str, float]) -> str:
-    """Return the mean size and its range as text."""
+    """Return "MEAN (SMALLEST to LARGEST)", or the one size, as text."""
     if sizes["smallest"] == sizes["largest"]:
         return f"{sizes['largest']:,}"
     return f"{sizes['mean']:.3g} ({sizes['smallest']:,} to {sizes['largest']:,})"
 
 
 def about_training(selector: TableSelector) -> dict[str, str]:
-    """Return the settings and end of the training, as text by title."""
+    """Return the settings of the training and how it ended, as text by title."""
     record, model = selector.training_, selector.model_
     result = model.solver_result_
     n_tuned, n_compared = record["n_tuned"], record["n_compared"]
@@ -220,18 +228,18 @@ def about_training(selector: TableSelector) -> dict[str, str]:
 
 
 def held_out_scores(selector: TableSelector) -> dict[str, Interval]:
-    """Return scores on the groups that were held out, none where none were."""
+    """Return held-out scores by a key of ``SCORE_NAMES``; {} if none were held out."""
     found = selector.training_["validation"] or {}
     return {name: Interval(*values) for name, values in found.items()}
 
 
 def score_text(name: str, value: float) -> str:
-    """Return a score, or its error, as text: decimals depend on the name alone."""
+    """Return a score or error as text, of 2 decimals for "size" and "kinds", else 3."""
     return f"{value:.{2 if name in ('size', 'kinds') else 3}f}"
 
 
 def interval_text(name: str, interval: Interval) -> str:
-    """Return the ends of an interval as text."""
+    """Return "LOW to HIGH" for the interval of the score ``name``."""
     return f"{score_text(name, interval.low)} to {score_text(name, interval.high)}"
 
 
@@ -260,7 +268,7 @@ def scores_in_words(selector: TableSelector) -> str:
 
 
 def verdict(selector: TableSelector, comparison: Evaluation | None) -> list[str]:
-    """Return how well the model does, whether others do better, and what to mend."""
+    """Return sentences on the model's scores, better methods, and what to mend."""
     sentences = [scores_in_words(selector)]
     if comparison is not None and len(comparison.scores) > 1:
         sentences.append(_comparison_text(comparison))
@@ -270,7 +278,7 @@ def verdict(selector: TableSelector, comparison: Evaluation | None) -> list[str]
 
 
 def _comparison_text(comparison: Evaluation) -> str:
-    """Return whether the best other method is better or worse than the model."""
+    """Return sentences on whether the best other method is worse than the model."""
     means = {n: found["f"].mean for n, found in comparison.intervals().items()}
     others = comparison.differences(comparison.reference)
     best = max(others, key=lambda name: means[name])
@@ -298,12 +306,12 @@ def _performance_text(means: Mapping[str, float]) -> str:
 
 
 def path_points(selector: TableSelector) -> tuple[PathPoint, ...]:
-    """Return the points of the path, none where nothing was held out."""
+    """Return held-out scores, one point for each omega; () if nothing was held out."""
     return () if selector.path_ is None else selector.path_.points
 
 
 def about_path(selector: TableSelector) -> str:
-    """Return the meaning of omega, and the origin of the scores of the path."""
+    """Return sentences on the meaning of omega, and the origin of scores by omega."""
     rule = str(selector.policy_)
     groups = count(selector.training_["n_judged"], "held-out group")
     return (

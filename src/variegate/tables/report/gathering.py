@@ -86,7 +86,7 @@ class Report:
 def check_report_columns(
     schema: pa.Schema, relevance: str | None, show: Sequence[str] | None
 ) -> None:
-    """Refuse, before the work, columns that a report could not be made of."""
+    """Refuse, before the work, columns of a report that the table lacks."""
     for name in (relevance, *(show or ())):
         if name is not None:
             check_column_exists(name, schema.names)
@@ -101,7 +101,12 @@ def make_report(
     progress: Progress,
     **how: Any,
 ) -> Report:
-    """Return the report of a training; ``how`` are arguments for reading the table."""
+    """Return the report of a training, of a ``table`` that it reads again.
+
+    ``relevance`` is a column for untrained methods, None to leave them out, ``show``
+    the columns of examples, by default the item and some of the quality, and ``model``
+    a file name.  ``how`` are ``engine`` and ``skip_unreadable``, to read groups by.
+    """
     schema = Derivation(table.schema, selector.columns_).schema
     check_report_columns(schema, relevance, show)
     columns = selector._required_columns(True, relevance=relevance)
@@ -131,7 +136,7 @@ def _compare_on_held_out(
     held_out: IntArray,
     progress: Progress,
 ) -> Evaluation:
-    """Judge the model, rivals that learned from the same groups, and methods."""
+    """Judge the model, rivals and untrained methods on a sample of held-out groups."""
     rng = np.random.default_rng(selector.seed_)
     compared = np.sort(rng.permutation(held_out)[:_MAX_COMPARED])
     rivals = learn_rivals(
@@ -154,7 +159,7 @@ def _compare_on_held_out(
 
 
 def _shown_columns(selector: TableSelector, schema: pa.Schema) -> tuple[str, ...]:
-    """Return the item and the first quality columns that are not vectors."""
+    """Return the item and quality columns without vectors, ``_N_SHOWN`` at most."""
     names = [selector.columns_.item, *selector.columns_.quality]
     fields = [schema.field(name) for name in names if name is not None]
     is_short = [field.name for field in fields if not is_vector(field.type)]
@@ -166,8 +171,8 @@ def example_groups(
 ) -> list[ExampleGroup]:
     """Return ``groups`` of ``every`` as examples, with cells of columns ``show``.
 
-    Only rows that are chosen or wanted are in them, and next to these the most
-    probable of the others.
+    Only rows that are chosen or wanted are in them, and next to these the
+    three most probable others.
     """
     if not groups:
         return []
@@ -195,7 +200,10 @@ def example_groups(
 
 
 def _rows_to_show(rank: IntArray, probability: Any, wanted: Any) -> list[int]:
-    """Return positions: chosen rows by rank, missed ones, three probable others."""
+    """Return positions of chosen rows by rank, then missed ones, then three others.
+
+    The latter two have the most probable first.  Arguments are arrays (n_rows,).
+    """
     chosen = np.flatnonzero(rank)
     by_rank = chosen[np.argsort(rank[chosen])]
     rest = np.flatnonzero(rank == 0)

@@ -40,7 +40,7 @@ from variegate.torch.neural.networks import (
     DPPNetwork,
     Features,
     Items,
-    first_network,
+    make_first_network,
 )
 from variegate.torch.neural.storage import encode
 from variegate.torch.neural.training import Epoch, Training, split_held_out
@@ -117,8 +117,7 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
     device : str, default="auto"
         Where networks work: "cpu", "cuda", "cuda:1", or a GPU where there is one.
     callback : callable, optional
-        Called with an :class:`~variegate.torch.Epoch` after every pass; a true
-        return value stops.
+        Called with an :class:`~variegate.torch.Epoch` a pass; a true result stops.
     random_state : None, int or numpy.random.Generator
         For the held-out ground sets, the first weights (of networks made by default),
         the order of batches, dropout, and the decoder.  A seed gives the same weights
@@ -224,9 +223,8 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
         validation : (list of GroundSet, list of subsets), optional
             The held-out ground sets, in place of a share of the others.
         checkpoint : path, optional
-            A file of the state of learning, from which it resumes if it exists: on the
-            same CPU with the same weights as without interruption.  It is removed at
-            the end.
+            A file that keeps the state of learning, and resumes it: on the same CPU
+            with the same weights as without interruption.  It is removed at the end.
 
         Returns
         -------
@@ -257,18 +255,18 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
     def _learn(
         self, examples: Sequence[Example], validation: Any, checkpoint: Any
     ) -> None:
-        """Train on examples, some held out, and set the fitted attributes."""
+        """Train on examples, other arguments as of ``fit``; set fitted attributes."""
         features = Features.of(examples[0].ground_set)
         features.check_all(examples)
-        held_out = self._validation(validation, features)
+        held_out = self._check_held_out(validation, features)
         run = {} if checkpoint is None else self._describe_run(examples, held_out)
         with RunStore(checkpoint, run) as store:
-            seed = int(store.remember("seed", self._seed))
+            seed = int(store.remember("seed", self._draw_seed))
             if not held_out and self.validation_fraction:
                 examples, held_out = split_held_out(
                     examples, self.validation_fraction, seed
                 )
-            network = first_network(self, features, examples, seed)
+            network = make_first_network(self, features, examples, seed)
             network.to(self._torch_device())
             judged = Items(held_out, network) if held_out else None
             items = Items(examples, network)
@@ -279,16 +277,16 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
         result = SolverResult(np.empty(0), objective, *verdict, *counts)
         self._set_fitted(network, training.history, result)
 
-    def _seed(self) -> bytes:
-        """Return a new seed from ``random_state``, as digits for a run store."""
+    def _draw_seed(self) -> bytes:
+        """Return a seed from ``random_state``, random for None, as decimal digits."""
         state = self.random_state
         seed = secrets.randbits(63)
         if state is not None:
             seed = int(as_generator(state).integers(2**63))
         return str(seed).encode()
 
-    def _validation(self, validation: Any, features: Features) -> Sequence[Example]:
-        """Return the examples to judge by, checked; none if ``validation`` is None."""
+    def _check_held_out(self, validation: Any, features: Features) -> Sequence[Example]:
+        """Return the examples of ``fit``'s ``validation``, checked; () for None."""
         if validation is None:
             return ()
         given = check_validation(validation, self.omega)
@@ -299,7 +297,7 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
     def _describe_run(
         self, examples: Sequence[Example], held_out: Sequence[Example]
     ) -> dict[str, Any]:
-        """Return settings and data that a checkpoint must agree with."""
+        """Return settings and fingerprints of data that a checkpoint must match."""
         settings = self.get_params(deep=False)
         state, modules = self.random_state, ((role, settings[role]) for role in ROLES)
         return {
@@ -310,12 +308,13 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
         }
 
     def _make_callback(self) -> Callable[[Epoch], object] | None:
-        """Return the callback, which prints progress as well if verbose."""
+        """Return the callback or None; if verbose, one that prints progress as well."""
         if not self.verbose:
             return self.callback
         tell = ProgressPrinter(type(self).__name__)
 
         def report(step: Epoch) -> object:
+            """Print a pass, and return the result of the callback."""
             f = "" if step.expected_f is None else f", expected F {step.expected_f:.3f}"
             tell(
                 f"pass {step.iteration} of {self.max_epochs}, {step.n_seen:,} groups, "
@@ -328,6 +327,7 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
     def _set_fitted(
         self, network: DPPNetwork, history: list[Epoch], result: SolverResult
     ) -> None:
+        """Set the fitted attributes: network, history, result, number of features."""
         self.network_, self.history_, self.solver_result_ = network, history, result
         self.n_features_in_ = network.features.n_quality
 
@@ -357,6 +357,7 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
         self._torch_device()
 
     def _torch_device(self) -> torch.device:
+        """Return the device of the setting ``device``; refuse one that is not there."""
         return torch.device(resolve_device(self.device) or "cpu")
 
     # Choosing ---------------------------------------------------------------------
@@ -374,18 +375,20 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
 
     @torch.no_grad()
     def _log_quality(self, features: FloatArray) -> FloatArray:
-        """Return log-qualities (n,) of quality features (n, d)."""
+        """Return log-qualities (n,) of quality features (n, d), intercept included."""
         network = self._network_on_device()
-        u = network.log_quality(network.inputs(features, of_quality=True))
+        u = network.log_quality(network.prepare_features(features, of_quality=True))
         return np.asarray(u.cpu().numpy(), dtype=np.float64)
 
     def _network_on_device(self) -> DPPNetwork:
+        """Return the network, moved to the device and in evaluation mode."""
         self.network_.to(self._torch_device()).eval()
         return self.network_
 
     # Showing and keeping ----------------------------------------------------------
 
     def _learned_html(self) -> str:
+        """Return HTML on the learned networks, for notebooks."""
         check_is_fitted(self, self._fitted)
         n_weights = sum(weight.numel() for weight in self.network_.parameters())
         facts = {role: type(getattr(self.network_, role)).__name__ for role in ROLES}

@@ -51,7 +51,7 @@ class Perceptron(nn.Module):
         return self.linear(features) + self.hidden(features)
 
     def start_at_zero(self) -> Perceptron:
-        """Make all outputs 0 at the start of learning."""
+        """Set the weights of the output layers, and so outputs, to 0; return self."""
         for layer in (self.linear, self.hidden[-1]):
             nn.init.zeros_(layer.weight)
             nn.init.zeros_(layer.bias)
@@ -68,7 +68,7 @@ class Features:
 
     @classmethod
     def of(cls, ground_set: GroundSet) -> Features:
-        """Describe the features of a ground set."""
+        """Return the numbers of features of a ground set."""
         sizes = {name: int(block.shape[1]) for name, block in ground_set.blocks.items()}
         return cls(ground_set.n_features, sizes)
 
@@ -95,7 +95,7 @@ class Features:
             )
 
     def check_all(self, examples: Sequence[Example]) -> None:
-        """Refuse examples with other features, and name the position of the first."""
+        """Raise an error that names the first example with other features."""
         for example in examples:
             with name_position_in_errors(example.position):
                 self.check(example.ground_set)
@@ -103,7 +103,10 @@ class Features:
     def stack_features(
         self, examples: Sequence[Example]
     ) -> tuple[FloatArray, FloatArray]:
-        """Return quality (n, d) and similarity features (n, p) of all n items."""
+        """Return quality (n, d) and similarity features (n, p) of all n items of sets.
+
+        Several blocks are put side by side.
+        """
         quality, similarity = [], []
         for example in examples:
             blocks = example.ground_set.blocks
@@ -115,6 +118,7 @@ class Features:
 
 
 def _list_blocks(blocks: Mapping[str, int]) -> str:
+    """Return the names and sizes of blocks, for messages."""
     return ", ".join(f"{k!r} of {n}" if k else f"{n}" for k, n in blocks.items())
 
 
@@ -130,14 +134,14 @@ class _Scale(nn.Module):
         self.register_buffer("deviation", torch.ones(n_features, dtype=torch.float64))
 
     def fit_scale(self, X: FloatArray) -> None:
-        """Fit to some items; a feature that is constant is only centred."""
+        """Set mean and deviation to those of items (n, d); 1 for a constant feature."""
         deviation = X.std(axis=0)
         deviation[deviation <= 1e-12 * np.abs(X).max(axis=0)] = 1.0
         self.mean.copy_(torch.from_numpy(X.mean(axis=0)))
         self.deviation.copy_(torch.from_numpy(deviation))
 
     def forward(self, X: Tensor) -> Tensor:
-        """Return features (n, d), in double precision, scaled."""
+        """Return features (n, d) scaled to mean 0, deviation 1, and clipped at ±5."""
         return ((X - self.mean) / self.deviation).clamp(-_FURTHEST, _FURTHEST)
 
 
@@ -170,20 +174,22 @@ class DPPNetwork(nn.Module):
     def fit_scale(
         self, quality: FloatArray, similarity: FloatArray, share: float
     ) -> None:
-        """Set scales from training items, and the intercept for a share of wanted."""
+        """Set the scales of features by items (n, d), (n, p), and the intercept.
+
+        The latter is such that ``share`` of items unlike each other is chosen.
+        """
         if self.quality_scale is not None and self.similarity_scale is not None:
             self.quality_scale.fit_scale(quality)
             self.similarity_scale.fit_scale(similarity)
-        # Of items unlike each other, that share is chosen at q² / (1 + q²) = share.
         share = min(max(share, 1e-3), 1.0 - 1e-3)
         with torch.no_grad():
             self.intercept.fill_(0.5 * float(np.log(share / (1.0 - share))))
 
     @torch.no_grad()
-    def inputs(self, X: FloatArray, *, of_quality: bool) -> Tensor:
-        """Return features scaled, on the device and in the precision of their module.
+    def prepare_features(self, X: FloatArray, *, of_quality: bool) -> Tensor:
+        """Return features (n, d) scaled, on the device and in the module's precision.
 
-        Those of quality, or of similarity.
+        They are those of ``quality``, or of ``encoder`` if not ``of_quality``.
         """
         module = self.quality if of_quality else self.encoder
         scale = self.quality_scale if of_quality else self.similarity_scale
@@ -191,7 +197,7 @@ class DPPNetwork(nn.Module):
         return _match_precision(module, numbers if scale is None else scale(numbers))
 
     def log_quality(self, items: Tensor) -> Tensor:
-        """Return ``u`` (n,) of items (n, d)."""
+        """Return log-qualities (n,), with intercept, of prepared quality features."""
         return self.quality(items).double().reshape(len(items)) + self.intercept
 
     def forward(
@@ -199,7 +205,8 @@ class DPPNetwork(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """Return log-qualities (B, N) and similarities (B, N, N) of a batch.
 
-        Features (n, d) and (n, p) are of all its items.
+        Features (n, d) and (n, p), of all its items, are those prepared by
+        :meth:`prepare_features`.
         """
         u = self.log_quality(quality)
         embedding = self.encoder(similarity).double()
@@ -212,8 +219,8 @@ class Items:
     def __init__(self, examples: Sequence[Example], network: DPPNetwork) -> None:
         quality, similarity = network.features.stack_features(examples)
         self.examples = examples
-        self.quality = network.inputs(quality, of_quality=True)
-        self.similarity = network.inputs(similarity, of_quality=False)
+        self.quality = network.prepare_features(quality, of_quality=True)
+        self.similarity = network.prepare_features(similarity, of_quality=False)
         self.sizes = np.array([len(example.ground_set) for example in examples])
         self.rows = np.split(np.arange(len(quality)), np.cumsum(self.sizes)[:-1])
 
@@ -221,7 +228,10 @@ class Items:
         return len(self.examples)
 
     def batch(self, numbers: IntArray) -> tuple[Tensor, Tensor, ExampleBatch]:
-        """Return item features (n, d) and (n, p), and the batch, of numbered sets."""
+        """Return quality and similarity features (n, d), (n, p) and batch of some sets.
+
+        ``numbers`` are the positions of these sets among all examples.
+        """
         device = self.quality.device
         rows = torch.from_numpy(np.concatenate([self.rows[i] for i in numbers]))
         rows = rows.to(device, non_blocking=True)
@@ -231,12 +241,12 @@ class Items:
 
 
 def _match_precision(module: nn.Module, numbers: Tensor) -> Tensor:
-    """Return numbers in the precision of a module's weights, by default single."""
+    """Return numbers in the precision of a module's weights, single without weights."""
     kinds = (p.dtype for p in module.parameters() if p.is_floating_point())
     return numbers.to(next(kinds, torch.float32))
 
 
-def first_network(
+def make_first_network(
     model: NeuralDPP, features: Features, examples: Sequence[Example], seed: int
 ) -> DPPNetwork:
     """Return the network that training starts from.
@@ -259,11 +269,11 @@ def first_network(
 
 
 def make_network(features: Features, model: NeuralDPP, seed: int = 0) -> DPPNetwork:
-    """Return a network of copies of a model's modules, and of default ones.
+    """Return a new network, on the CPU, of copies of a model's modules.
 
-    Without an encoder, a similarity that is given sees the features themselves.
+    Missing ones are made, with random weights by the seed; but without an encoder, a
+    similarity that is given sees the features themselves.
     """
-    # Copies on the CPU, where networks are tried.
     given = (copy.deepcopy(getattr(model, role)) for role in ROLES)
     quality, encoder, similarity = (m if m is None else m.cpu() for m in given)
     with seeded_random(seed, torch.device("cpu")):
@@ -275,7 +285,7 @@ def make_network(features: Features, model: NeuralDPP, seed: int = 0) -> DPPNetw
             sizes = (features.n_similarity, model.n_hidden, model.n_embedding)
             encoder = Perceptron(*sizes)
         if similarity is None:
-            n_embedding = _n_embedding(encoder, features.n_similarity)
+            n_embedding = _find_embedding_size(encoder, features.n_similarity)
             similarity = KindsSimilarity(n_embedding, model.n_kinds)
         modules = (quality, encoder, similarity)
         network = DPPNetwork(features, *modules, model.standardize)
@@ -285,15 +295,15 @@ def make_network(features: Features, model: NeuralDPP, seed: int = 0) -> DPPNetw
 
 @contextmanager
 def seeded_random(seed: int, device: torch.device) -> Iterator[None]:
-    """Draw random numbers of PyTorch by a seed; leave its generators as they are."""
+    """Seed PyTorch's generators, of the CPU and a GPU, for the block alone."""
     with torch.random.fork_rng([device] if device.type == "cuda" else []):
         torch.manual_seed(seed)
         yield
 
 
 @torch.no_grad()
-def _n_embedding(encoder: nn.Module, n_features: int) -> int:
-    """Return the width of an encoder's output, tried on two items."""
+def _find_embedding_size(encoder: nn.Module, n_features: int) -> int:
+    """Return how many outputs an encoder, put in evaluation mode, has per item."""
     encoder.eval()
     embedding = encoder(_match_precision(encoder, torch.zeros(2, n_features)))
     if not isinstance(embedding, Tensor) or embedding.shape[:-1] != (2,):
@@ -306,7 +316,7 @@ def _n_embedding(encoder: nn.Module, n_features: int) -> int:
 
 @torch.no_grad()
 def _check_output_shapes(network: DPPNetwork) -> None:
-    """Refuse modules whose outputs for two items have a wrong shape."""
+    """Refuse wrong output shapes, asymmetric similarities, and state not in tensors."""
     network.eval()
     for name, weight in network.state_dict().items():
         if not isinstance(weight, Tensor):
@@ -321,7 +331,7 @@ def _check_output_shapes(network: DPPNetwork) -> None:
         raise ValueError(
             f"quality makes {_shape_of(u)} of 2 items: it must make one number an item"
         )
-    n_embedding = _n_embedding(network.encoder, features.n_similarity)
+    n_embedding = _find_embedding_size(network.encoder, features.n_similarity)
     items = torch.eye(2, n_embedding, dtype=torch.float64)[None]
     S = network.similarity(items)
     if not isinstance(S, Tensor) or S.shape != (1, 2, 2):
@@ -334,7 +344,7 @@ def _check_output_shapes(network: DPPNetwork) -> None:
 
 
 def _shape_of(found: object) -> str:
-    """Name the shape or the type of an output, for messages."""
+    """Return the shape of a tensor, or the type of another output, for messages."""
     if isinstance(found, Tensor):
         return f"a tensor of shape {tuple(found.shape)}"
     return f"a {type(found).__name__}"

@@ -58,7 +58,7 @@ _SHAPE = Record(
 
 
 def encode(model: NeuralDPP) -> dict[str, Any]:
-    """Return a fitted model as plain values."""
+    """Return a fitted model as plain values for a JSON file, of the form ``_SHAPE``."""
     model._check_parameters()
     network = model.network_
     modules = ((role, getattr(model, role)) for role in ROLES)
@@ -76,12 +76,12 @@ def encode(model: NeuralDPP) -> dict[str, Any]:
 
 
 def decode(document: Mapping[str, Any], own: Own = NOTHING) -> NeuralDPP:
-    """Return the model that a file describes."""
+    """Return the fitted model of a file's plain values, with the user's own modules."""
     from variegate.torch.neural import NeuralDPP
 
     _SHAPE.check(document)
     section = document["network"]
-    given = _restore_modules(section["modules"], own.modules)
+    given = _match_modules(section["modules"], own.modules)
     settings = decode_settings(document, NeuralDPP(), _NOT_STORED)
     model = NeuralDPP(**settings, **given)
     model._check_parameters()
@@ -99,10 +99,13 @@ def decode(document: Mapping[str, Any], own: Own = NOTHING) -> NeuralDPP:
     return model
 
 
-def _restore_modules(
+def _match_modules(
     names: Mapping[str, str | None], modules: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the given modules by role; refuse missing and unknown ones."""
+    """Return a given module, or None, for each role; refuse missing and unknown ones.
+
+    ``names`` are the class names in the file by role, None for modules made by default.
+    """
     if unknown := sorted(set(modules) - {role for role in ROLES if names[role]}):
         raise ModelFileError(f"this model has no {unknown[0]} of your own")
     given = {}
@@ -119,7 +122,7 @@ def _restore_modules(
 
 
 def _read_tensors(text: str) -> dict[str, Tensor]:
-    """Return finite tensors by name, of safetensors in base 64."""
+    """Return tensors by name from the base64 of safetensors; refuse infinite ones."""
     try:
         weights: dict[str, Tensor] = load(b64decode(text, validate=True))
     except (SafetensorError, ValueError) as error:

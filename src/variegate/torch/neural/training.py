@@ -66,7 +66,7 @@ class Epoch(NamedTuple):
 def split_held_out(
     examples: Sequence[Example], fraction: float, seed: int
 ) -> tuple[Sequence[Example], Sequence[Example]]:
-    """Return examples to learn from, and a random ``fraction`` held out."""
+    """Return examples to learn from, and those held out: a random ``fraction``."""
     if len(examples) < 2:
         raise ValueError(
             "of one ground set none can be held out: give more, or validation, or "
@@ -81,15 +81,15 @@ def split_held_out(
 
 @dataclass
 class _Progress:
-    """Passes done; batches and summed losses of this one; passes since the best."""
+    """How far training has come: a pass is over all training groups, in batches."""
 
-    epoch: int = 0
-    batch: int = 0
-    n_steps: int = 0
-    n_seen: int = 0
-    total: float = 0.0
-    n_worse: int = 0
-    best_epoch: int = 0
+    epoch: int = 0  # passes done
+    batch: int = 0  # batches done of the current pass
+    n_steps: int = 0  # steps of the optimizer
+    n_seen: int = 0  # groups learned from, every pass counted
+    total: float = 0.0  # sum of the losses of the current pass
+    n_worse: int = 0  # passes since the best one
+    best_epoch: int = 0  # index of the best one in the history
 
 
 @dataclass(eq=False)
@@ -109,8 +109,9 @@ class Training:
     history: list[Epoch] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.optimizer = _optimizer(self.network, self.model)
-        self.best = _weights(self.network)
+        """Make the optimizer, and restore a checkpoint if there is one."""
+        self.optimizer = _make_optimizer(self.network, self.model)
+        self.best = _copy_weights(self.network)
         self._unread: list[tuple[IntArray, Tensor]] = []
         self._next_write = 0.0
         self._restore_checkpoint()
@@ -118,13 +119,13 @@ class Training:
     # Learning ---------------------------------------------------------------------
 
     def learn(self, callback: Callable[[Epoch], object] | None = None) -> Verdict:
-        """Learn to the end; leave the best weights in the network."""
+        """Train, keep the best weights, remove the checkpoint; return why it ended."""
         with seeded_random(self.seed, self.data.quality.device):
             if self.held_out is not None and not self.history:
                 self._report_epoch(callback, training=None)
-            verdict = self._verdict()
+            verdict = self._check_for_end()
             while verdict is None:
-                verdict = self._train_epoch(callback) or self._verdict()
+                verdict = self._train_epoch(callback) or self._check_for_end()
         if self.held_out is not None:
             self.network.load_state_dict(self.best)
         self.network.eval()
@@ -138,7 +139,7 @@ class Training:
             return self.history[-1]
         return self.history[self.place.best_epoch]
 
-    def _verdict(self) -> Verdict | None:
+    def _check_for_end(self) -> Verdict | None:
         """Return why training ends here, or None if it goes on."""
         model, place = self.model, self.place
         if self.held_out is not None and place.n_worse >= model.patience:
@@ -168,7 +169,7 @@ class Training:
     def _train_epoch(
         self, callback: Callable[[Epoch], object] | None
     ) -> Verdict | None:
-        """Train to the end of a pass; return a verdict if the callback stops."""
+        """Train to the end of a pass and report it; return a verdict if that stops."""
         place = self.place
         batches = shuffled_batches(
             self.data.sizes, self.model.batch_size, self.seed, place.epoch
@@ -190,7 +191,7 @@ class Training:
         return STOPPED if is_over else None
 
     def _train_step(self, numbers: IntArray) -> None:
-        """Take a step of the optimizer on numbered ground sets."""
+        """Seed PyTorch and take a step of the optimizer on groups of these indices."""
         seeds = np.random.SeedSequence([self.seed, self.place.n_steps])
         torch.manual_seed(int(seeds.generate_state(1, np.uint64)[0]))
         *_, losses = self._compute_losses(self.data, numbers)
@@ -204,7 +205,7 @@ class Training:
     def _compute_losses(
         self, items: Items, numbers: IntArray
     ) -> tuple[ExampleBatch, Kernels, Tensor]:
-        """Return the batch of numbered groups, its kernels, and their losses (B,)."""
+        """Return the batch of the groups of these indices, its kernels, losses (B,)."""
         *features, batch = items.batch(numbers)
         u, S = self.network(*features, batch)
         jitter = self.model.jitter
@@ -212,7 +213,7 @@ class Training:
         return batch, kernels, kernels.losses(batch.targets, self.model.lam)[0]
 
     def _read_losses(self) -> None:
-        """Add the losses of the latest steps; refuse any that is not finite."""
+        """Add the losses of the latest steps to the total; refuse any not finite."""
         unread, self._unread = self._unread, []
         for numbers, losses in unread:
             values = losses.cpu().numpy()
@@ -232,7 +233,10 @@ class Training:
     def _report_epoch(
         self, callback: Callable[[Epoch], object] | None, training: float | None
     ) -> bool:
-        """Judge the network and keep the best; return whether the callback stops."""
+        """Add a pass of mean loss ``training`` to the history; keep the best weights.
+
+        Return whether the callback stops.
+        """
         place = self.place
         objective, expected_f = training, None
         if self.held_out is not None:
@@ -240,7 +244,7 @@ class Training:
             known = [one.objective for one in self.history]
             if not known or objective < known[place.best_epoch]:
                 place.best_epoch, place.n_worse = len(known), 0
-                self.best = _weights(self.network)
+                self.best = _copy_weights(self.network)
             else:
                 place.n_worse += 1
         assert objective is not None  # of held-out groups, or of a pass
@@ -264,7 +268,7 @@ class Training:
     # Resuming ---------------------------------------------------------------------
 
     def _restore_checkpoint(self) -> None:
-        """Continue from the checkpoint if there is one."""
+        """Load weights, optimizer, progress and history from a checkpoint, if any."""
         state = self.checkpoint.get("state")
         if state is None:
             return
@@ -282,7 +286,7 @@ class Training:
             ) from None
 
     def _save_if_due(self) -> None:
-        """Write a checkpoint, in at most a small share of the time."""
+        """Write a checkpoint, unless writing takes more than a tenth of the time."""
         started = time.monotonic()
         if self.checkpoint.path is None or started < self._next_write:
             return
@@ -301,8 +305,8 @@ class Training:
         self._next_write = ended + (ended - started) / _SHARE
 
 
-def _optimizer(network: DPPNetwork, model: NeuralDPP) -> torch.optim.Optimizer:
-    """Return AdamW, in which only matrices of weights decay."""
+def _make_optimizer(network: DPPNetwork, model: NeuralDPP) -> torch.optim.Optimizer:
+    """Return AdamW for a network, in which only matrices of weights decay."""
     learned = [p for p in network.parameters() if p.requires_grad]
     return torch.optim.AdamW(
         [
@@ -314,5 +318,6 @@ def _optimizer(network: DPPNetwork, model: NeuralDPP) -> torch.optim.Optimizer:
     )
 
 
-def _weights(network: DPPNetwork) -> dict[str, Tensor]:
+def _copy_weights(network: DPPNetwork) -> dict[str, Tensor]:
+    """Return copies of the parameters and buffers of a network, by name."""
     return {name: value.clone() for name, value in network.state_dict().items()}

@@ -1,0 +1,290 @@
+"""A question, the sentences to choose from, and their similarity.
+
+Two sentences repeat each other here if they cover the same terms of the question, not
+if they are alike as texts.  So besides the words of the sentences, the similarity has
+blocks of the question's terms: the terms that a sentence has and, with word vectors,
+the cosines of its words with each term.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+
+import numpy as np
+
+from variegate._typing import FloatArray, IntArray
+from variegate.linalg.cosine import unit_rows
+from variegate.text.languages import detect_language
+from variegate.text.terms import (
+    TermMatrix,
+    Terms,
+    as_term,
+    rarity_of,
+    terms_of_language,
+)
+from variegate.text.word_vectors import WORDLLAMA, WordVectors
+from variegate.text.words import split_words
+
+#: Terms of a question in the similarity: the heaviest ones.
+MOST_TERMS = 32
+#: Distance between the places of sentences of two documents.
+APART = 1000.0
+
+_LEAST_WEIGHT = 0.05  # of a term that all sentences have
+_SATURATION, _LENGTH = 1.2, 0.75  # BM25: of counts, and share of the length
+_FIRST, _ENOUGH = 8, 1000  # sentences and characters that the language is detected from
+
+
+@dataclass(frozen=True, eq=False)
+class QuestionView:
+    """A question and N sentences to choose from, with their terms.
+
+    Attributes
+    ----------
+    question : str
+    sentences : sequence of str
+    titles : sequence of str
+        Title of the document of each sentence, or the heading above it; "" if none.
+    documents : array of shape (N,)
+        Number of the document of each sentence.
+    embeddings : array of shape (1 + N, D), optional
+        Of the question and of the sentences.
+    word_vectors : WordVectors, optional
+    source : QuestionView, optional
+        View of all sentences, of which these are some: terms are weighed by it.
+    """
+
+    question: str
+    sentences: Sequence[str]
+    titles: Sequence[str]
+    documents: IntArray
+    embeddings: FloatArray | None = None
+    word_vectors: WordVectors | None = None
+    source: QuestionView | None = None
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    @property
+    def kind_of_vectors(self) -> str:
+        """Where vectors are from, "none", "given", or "wordllama" with word vectors."""
+        if self.embeddings is None:
+            return "none"
+        return "given" if self.word_vectors is None else WORDLLAMA
+
+    @property
+    def vector_size(self) -> int:
+        """The number D of columns of the embeddings, 0 without any."""
+        return 0 if self.embeddings is None else self.embeddings.shape[1]
+
+    def take(self, rows: IntArray) -> QuestionView:
+        """Return the view of some rows, with term weights and places as among all."""
+        view = self._select_rows(rows)
+        view = replace(view, source=self)
+        view.__dict__["places"] = self.places[rows]
+        return view
+
+    def leave_out(self, rows: IntArray) -> QuestionView:
+        """Return the view without some sentences, as if they had never been there."""
+        return self._select_rows(np.setdiff1d(np.arange(len(self)), rows))
+
+    def _select_rows(self, rows: IntArray) -> QuestionView:
+        """Return the view of the sentences at ``rows``, with their words and terms."""
+        embeddings = self.embeddings
+        view = replace(
+            self,
+            sentences=[self.sentences[row] for row in rows],
+            titles=[self.titles[row] for row in rows],
+            documents=self.documents[rows],
+            embeddings=None if embeddings is None else embeddings[np.r_[0, rows + 1]],
+        )
+        view.__dict__["words"] = [self.words[row] for row in rows]
+        view.__dict__["term_of"] = self.term_of
+        return view
+
+    # Words and terms ----------------------------------------------------------------
+
+    @cached_property
+    def words(self) -> list[list[str]]:
+        """The words of each sentence, as they are written."""
+        return list(map(split_words, self.sentences))
+
+    @cached_property
+    def question_words(self) -> list[str]:
+        """The words of the question, as they are written."""
+        return split_words(self.question)
+
+    @cached_property
+    def term_of(self) -> Terms:
+        """The term of each word in the language of the texts, which is detected."""
+        first = " ".join([self.question, *self.sentences[:_FIRST]])[:_ENOUGH]
+        return terms_of_language(detect_language(first))
+
+    def terms_in(self, words: Sequence[str]) -> list[str]:
+        """Return the terms of words, in order, without function words."""
+        terms = map(self.term_of.__getitem__, words)
+        return list(filter(None, terms))
+
+    @cached_property
+    def question_terms(self) -> list[str]:
+        """The question's terms, in order; of function words if it has only those."""
+        found = self.terms_in(self.question_words)
+        return found or list(map(as_term, self.question_words))
+
+    @cached_property
+    def terms(self) -> list[str]:
+        """The T distinct terms of the question."""
+        return list(dict.fromkeys(self.question_terms))
+
+    @cached_property
+    def sentence_terms(self) -> list[list[str]]:
+        """The terms of each sentence, in order."""
+        return list(map(self.terms_in, self.words))
+
+    @cached_property
+    def counts(self) -> FloatArray:
+        """How often each sentence has each term of the question, (N, T)."""
+        return self.count_terms(self.sentence_terms)
+
+    def count_terms(self, texts: Sequence[Sequence[str]]) -> FloatArray:
+        """Return how often each of n lists has each term of the question, (n, T)."""
+        column = {term: k for k, term in enumerate(self.terms)}
+        counts = np.zeros((len(texts), len(column)))
+        for row, text in enumerate(texts):
+            for term in text:
+                if term in column:
+                    counts[row, column[term]] += 1.0
+        return counts
+
+    @cached_property
+    def has(self) -> FloatArray:
+        """1 where a sentence has a term of the question, else 0, (N, T)."""
+        return np.asarray((self.counts > 0.0) * 1.0)
+
+    def describe_shared_words(self, row: int) -> str:
+        """Return the words of the question that a sentence or its heading has, as text.
+
+        Empty if they share none.
+        """
+        words = {self.term_of[word]: word for word in reversed(self.question_words)}
+        heading = self.terms_in(split_words(self.titles[row]))
+        shared = {
+            "has": [self.terms[k] for k in np.flatnonzero(self.has[row])],
+            "its heading has": [term for term in self.terms if term in heading],
+        }
+        parts = [
+            f"{verb} " + ", ".join(f'"{words.get(term, term)}"' for term in terms)
+            for verb, terms in shared.items()
+            if terms
+        ]
+        return "; ".join(parts)
+
+    @cached_property
+    def weights(self) -> FloatArray:
+        """The inverse document frequency of each term (T,), but at least 0.05."""
+        if self.source is not None:
+            return self.source.weights
+        rarity = rarity_of(self.has.sum(axis=0), len(self))
+        return np.asarray(np.maximum(rarity, _LEAST_WEIGHT))
+
+    @cached_property
+    def reachable(self) -> float:
+        """The sum of the weights of the terms that any sentence has, above 0."""
+        if self.source is not None:
+            return self.source.reachable
+        return max(1e-9, float(self.weights @ self.has.max(axis=0, initial=0.0)))
+
+    @cached_property
+    def coverage(self) -> FloatArray:
+        """The share of the reachable weight that each sentence covers, (N,)."""
+        return np.asarray(self.has @ self.weights / self.reachable)
+
+    @cached_property
+    def bm25(self) -> FloatArray:
+        """The score of each sentence by BM25, (N,)."""
+        lengths = np.array([max(1, len(one)) for one in self.sentence_terms], float)
+        share = 1.0 - _LENGTH + _LENGTH * lengths / lengths.mean()
+        saturated = self.counts + _SATURATION * share[:, None]
+        gains = self.counts * (1.0 + _SATURATION) / saturated
+        return np.asarray(gains @ self.weights)
+
+    def best_rows(self, most: int, wanted: IntArray | None = None) -> IntArray:
+        """Return ``most`` sorted rows: all ``wanted`` ones, then the best by BM25."""
+        if len(self) <= most:
+            return np.arange(len(self))
+        scores = self.bm25.copy()
+        if wanted is not None:
+            scores[wanted], most = np.inf, max(most, len(wanted))
+        return np.sort(np.argsort(-scores, kind="stable")[:most])
+
+    @cached_property
+    def places(self) -> FloatArray:
+        """Positions (N,) of sentences in documents, plus 1000 for each one before."""
+        begins = np.r_[True, np.diff(self.documents) != 0]
+        document = np.cumsum(begins) - 1
+        first = np.flatnonzero(begins)[document]
+        return np.asarray(np.arange(len(self)) - first + APART * document, float)
+
+    @cached_property
+    def nearness(self) -> FloatArray:
+        """The largest cosine, or 0, of a word of each sentence and each term (N, T)."""
+        if self.word_vectors is None:
+            raise ValueError("nearness needs word vectors")
+        near = np.zeros((len(self), len(self.terms)))
+        content = [
+            [word.lower() for word in words if self.term_of[word]]
+            for words in self.words
+        ]
+        lengths = np.array([len(one) for one in content], dtype=np.intp)
+        if not lengths.any() or not self.terms:
+            return near
+        flat = list(chain.from_iterable(content))
+        column = {word: k for k, word in enumerate(dict.fromkeys(flat))}
+        word_of = {
+            as_term(word): word.lower() for word in reversed(self.question_words)
+        }
+        asked = self.word_vectors([word_of[term] for term in self.terms])
+        cosines = unit_rows(asked) @ unit_rows(self.word_vectors(list(column))).T
+        columns = np.fromiter(map(column.__getitem__, flat), np.intp, len(flat))
+        starts = np.r_[0, np.cumsum(lengths)[:-1]][lengths > 0]
+        best = np.maximum.reduceat(cosines[:, columns], starts, axis=1)
+        near[lengths > 0] = np.maximum(best.T, 0.0)
+        return near
+
+    @cached_property
+    def matrix(self) -> TermMatrix:
+        """The tf-idf vectors of the sentences."""
+        return TermMatrix.from_terms(self.sentence_terms)
+
+    # Similarity -----------------------------------------------------------------------
+
+    def blocks(self) -> dict[str, FloatArray]:
+        """Return the blocks of similarity features, by name, each (N, columns).
+
+        "words" and "embedding" compare the sentences as texts, "terms" and "near terms"
+        by the terms of the question, "place" by their distance.  Rows have length 1 or
+        are zero, but for "place".
+        """
+        order = np.argsort(-self.weights, kind="stable")[:MOST_TERMS]
+        root = np.sqrt(self.weights[order])
+        found = {
+            "words": self.matrix.hashed_vectors(),
+            "terms": _unit_padded(self.has[:, order] * root),
+            "place": self.places[:, None],
+        }
+        if self.word_vectors is not None:
+            found["near terms"] = _unit_padded(self.nearness[:, order] ** 2 * root)
+        if self.embeddings is not None:
+            vectors = self.embeddings[1:]
+            found["embedding"] = unit_rows(vectors - vectors.mean(axis=0))
+        return found
+
+
+def _unit_padded(matrix: FloatArray) -> FloatArray:
+    """Return rows of unit length or zero, with zeros up to ``MOST_TERMS`` columns."""
+    padded = np.zeros((len(matrix), MOST_TERMS))
+    padded[:, : matrix.shape[1]] = unit_rows(matrix)
+    return padded
