@@ -99,7 +99,8 @@ def link_to_model_cards(app, name, source):
 
     In the repository these links lead to the files themselves.
     """
-    for card in ("text/models/news.md", "video/models/videos.md"):
+    cards = ("text/models/news.md", "text/models/evidence.md", "video/models/videos.md")
+    for card in cards:
         page = f"/reference/models/{Path(card).name}"
         source[0] = source[0].replace(f"../src/variegate/{card}", page)
 
