@@ -977,9 +977,11 @@ function aim() {
   $("target-value").disabled = !name;
   const value = Number($("target-value").value);
   if (name && !(value > 0 && value <= 1)) {
-    tell("refused", "A target is above 0, and at most 1.");
+    // A key of its own: the answer to an earlier action removes the message "refused".
+    tell("target", "A target is above 0, and at most 1.");
     return;
   }
+  tell("target", null);
   const target = name ? { [name]: value } : null;
   send("/api/settings", { target }, { after: () => fetchProbability() });
 }
