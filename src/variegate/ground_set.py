@@ -20,6 +20,7 @@ __all__ = [
     "check_error_costs",
     "check_ground_sets",
     "check_same_features",
+    "check_subset",
     "check_subsets",
     "map_positions_in_errors",
     "name_position_in_errors",
@@ -28,6 +29,9 @@ __all__ = [
 #: Items and features that a notebook shows.
 _SHOWN_ITEMS = 5
 _SHOWN_FEATURES = 6
+
+_NO_ITEMS: IntArray = np.zeros(0, dtype=np.intp)
+_NO_ITEMS.flags.writeable = False
 
 
 class GroundSet:
@@ -46,13 +50,19 @@ class GroundSet:
         The cost of each item, for choosing under a budget; positive.
     items : sequence of length N, optional
         Names of the rows (sentences, file names, identifiers), never interpreted.
+    given : item numbers or boolean mask, optional
+        Items that are there already, such as the first page of results.  A subset is
+        chosen from the other items, the candidates, so that it is diverse beside the
+        given ones.  Given items are never chosen, and their quality has no effect.
 
     Attributes
     ----------
     quality : read-only array of shape (N, d)
     blocks : dict from block name to features
         The single block of an unnamed ``similarity`` is called ``""``.
-    costs, items : as given
+    given, candidates : read-only arrays of sorted item numbers
+        Together, all items.
+    costs, items : the arguments of these names
 
     Examples
     --------
@@ -69,6 +79,7 @@ class GroundSet:
         similarity: Any = None,
         costs: Any = None,
         items: Sequence[Any] | None = None,
+        given: Any = (),
     ) -> None:
         self.quality: FloatArray = _feature_matrix(
             quality, "quality", allow_sparse=False
@@ -89,6 +100,7 @@ class GroundSet:
         if items is not None and len(items) != n_items:
             raise ValueError(f"{len(items)} items for {n_items} rows of quality")
         self.items = items
+        self.given = _given_items(given, n_items)
 
     @classmethod
     def from_checked_arrays(
@@ -96,11 +108,12 @@ class GroundSet:
         quality: FloatArray,
         blocks: dict[str, FloatArray] | None = None,
         costs: FloatArray | None = None,
+        given: IntArray | None = None,
     ) -> GroundSet:
         """Return a ground set of arrays that the caller has checked, without copies.
 
         The matrices hold finite numbers and become read-only; without blocks, the
-        quality features serve both purposes.
+        quality features serve both purposes.  ``given`` are sorted item numbers.
         """
         made = cls.__new__(cls)
         made.quality = quality
@@ -108,6 +121,7 @@ class GroundSet:
         for matrix in (quality, *made.blocks.values()):
             matrix.flags.writeable = False
         made.costs, made.items = costs, None
+        made.given = _NO_ITEMS if given is None else given
         return made
 
     def __len__(self) -> int:
@@ -118,7 +132,11 @@ class GroundSet:
             f"{name or 'similarity'}: {matrix.shape[1]}"
             for name, matrix in self.blocks.items()
         )
-        return f"<GroundSet: {len(self)} items, quality: {self.n_features}, {blocks}>"
+        given = f", {len(self.given)} given" if len(self.given) else ""
+        return (
+            f"<GroundSet: {len(self)} items{given}, quality: {self.n_features}, "
+            f"{blocks}>"
+        )
 
     def _repr_html_(self) -> str:
         """Return the sizes and the first rows of the features as HTML."""
@@ -135,6 +153,8 @@ class GroundSet:
         if self.costs is not None:
             least, largest = self.costs.min(), self.costs.max()
             facts["costs"] = f"{format_number(least)} to {format_number(largest)}"
+        if len(self.given):
+            facts["given"] = f"{len(self.given):,} items"
         shown = self.quality[:_SHOWN_ITEMS, :_SHOWN_FEATURES]
         names = range(len(self)) if self.items is None else self.items
         rows = [
@@ -145,6 +165,13 @@ class GroundSet:
         note = hidden_rows_note(len(shown), len(self), "items")
         title = f"Ground set of {len(self):,} items"
         return html_card(title, facts, html_table(heads, rows, note))
+
+    @property
+    def candidates(self) -> IntArray:
+        """The sorted numbers of the items that are not given."""
+        is_candidate = np.ones(len(self), dtype=bool)
+        is_candidate[self.given] = False
+        return np.flatnonzero(is_candidate)
 
     @property
     def similarity(self) -> Any:
@@ -239,6 +266,20 @@ def _feature_matrix(values: Any, label: str, *, allow_sparse: bool) -> Any:
         )
     array.flags.writeable = False
     return array
+
+
+def _given_items(given: Any, n_items: int) -> IntArray:
+    """Return given items as a read-only array of numbers, at most ``n_items - 1``."""
+    try:
+        members = as_members(given, n_items)
+    except ValueError as error:
+        raise ValueError(f"given: {error}") from error
+    if len(members) == n_items:
+        raise ValueError(
+            f"all {n_items} items are given: leave at least one to choose from"
+        )
+    members.flags.writeable = False
+    return members
 
 
 def check_costs(values: Any, n_items: int) -> FloatArray:
@@ -383,5 +424,20 @@ def check_subsets(
     members = []
     for position, subset in enumerate(subsets):
         with name_position_in_errors(position):
-            members.append(as_members(subset, len(ground_sets[position])))
+            members.append(check_subset(subset, ground_sets[position]))
+    return members
+
+
+def check_subset(subset: Any, ground_set: GroundSet) -> IntArray:
+    """Return a subset of the candidates as sorted item numbers, checked.
+
+    ``subset`` holds item numbers or is a boolean mask over all items.
+    """
+    members = as_members(subset, len(ground_set))
+    both = np.intersect1d(members, ground_set.given)
+    if len(both):
+        raise ValueError(
+            f"item {both[0]} is both given and in the subset: a subset holds the items "
+            "that were chosen beside the given ones"
+        )
     return members

@@ -18,10 +18,10 @@ from variegate.ground_set import (
     check_error_costs,
     check_ground_sets,
     check_same_features,
+    check_subset,
     check_subsets,
     name_position_in_errors,
 )
-from variegate.subsets import as_members
 
 
 class Example(NamedTuple):
@@ -77,7 +77,7 @@ def check_pairs(
         with name_position_in_errors(position):
             if not isinstance(ground_set, GroundSet):
                 ground_set = GroundSet(ground_set)
-            members = as_members(subset, len(ground_set))
+            members = check_subset(subset, ground_set)
             like = like or ground_set
             check_same_features(ground_set, like)
         yield Example(position, ground_set, members, 1.0, omega)
@@ -135,7 +135,11 @@ def fingerprint(examples: Sequence[Example]) -> str:
     """Return the number of examples and a hash of their arrays, as text."""
     digest = hashlib.sha256()
     for example in examples:
-        arrays = [example.ground_set.quality, example.members]
+        arrays = [
+            example.ground_set.quality,
+            example.members,
+            example.ground_set.given,
+        ]
         for block in example.ground_set.blocks.values():
             arrays += [block.data, block.indices] if sparse.issparse(block) else [block]
         costs = (example.false_positive, example.false_negative)
