@@ -174,6 +174,11 @@ class GroundSet:
         return np.flatnonzero(is_candidate)
 
     @property
+    def candidate_quality(self) -> FloatArray:
+        """The quality features of the candidates, a view if nothing is given."""
+        return self.quality[self.candidates] if len(self.given) else self.quality
+
+    @property
     def similarity(self) -> Any:
         """The similarity features, a matrix or a dict of named blocks."""
         return self.blocks[""] if list(self.blocks) == [""] else self.blocks
@@ -280,6 +285,16 @@ def _given_items(given: Any, n_items: int) -> IntArray:
         )
     members.flags.writeable = False
     return members
+
+
+def name_items(given: Sequence[int] | IntArray) -> str:
+    """Return "given items 0, 3 and 7" for a message; of many, the first ten."""
+    numbers = [str(item) for item in given[:10]]
+    if len(given) > 10:
+        numbers.append(f"{len(given) - 10} more")
+    *first, last = numbers
+    names = f"{', '.join(first)} and {last}" if first else last
+    return f"given item{'s' * (len(given) > 1)} {names}"
 
 
 def check_costs(values: Any, n_items: int) -> FloatArray:

@@ -229,6 +229,15 @@ def labels_and_room(
     return read_only(at_most.among(items).labels), read_only(at_most.room)
 
 
+def labels_among(items: IntArray, n_items: int, at_most: Any, per: Any) -> Any:
+    """Return ``per`` of some of ``n_items`` items, checked as by ``AtMost.of``."""
+    limits = AtMost.of(n_items, at_most, per)
+    if limits is None:
+        return None
+    labels = limits.among(items).labels
+    return list(labels) if isinstance(at_most, Sequence | np.ndarray) else labels[0]
+
+
 def _number_labels(labels: Any, n_items: int) -> IntArray:
     """Return a number from 0 for the label of each item (N,), by first appearance."""
     if isinstance(labels, str) or not hasattr(labels, "__len__"):

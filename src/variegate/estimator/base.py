@@ -19,6 +19,7 @@ from variegate import metrics
 from variegate._random import as_generator
 from variegate._typing import FloatArray, IntArray, RandomState
 from variegate.decoding import Decoder, as_decoder
+from variegate.decoding.at_most import labels_among
 from variegate.decoding.residuals import rank_members
 from variegate.ensemble import LEnsemble
 from variegate.files import models as model_files
@@ -111,7 +112,10 @@ class DPPEstimator(BaseEstimator):  # type: ignore[misc]
         """Return the fitted model as a dict of plain values, as its file holds it."""
 
     def ensemble(self, ground_set: GroundSet) -> LEnsemble:
-        """Return the determinantal point process of one ground set."""
+        """Return the determinantal point process of one ground set.
+
+        Beside given items it is that of the candidates; ``items`` has their numbers.
+        """
         check_is_fitted(self, self._fitted)
         return self._checked_ensemble(check_ground_sets([ground_set])[0])
 
@@ -132,6 +136,9 @@ class DPPEstimator(BaseEstimator):  # type: ignore[misc]
         per: Sequence[Any] | None = None,
     ) -> list[IntArray]:
         """Choose a subset of every ground set; return arrays of item numbers.
+
+        Items that are given are never chosen, and do not count for ``k``, ``budget``
+        and ``at_most``.
 
         Parameters
         ----------
@@ -169,6 +176,11 @@ class DPPEstimator(BaseEstimator):  # type: ignore[misc]
                 ensemble = self._checked_ensemble(ground_set)
                 ensemble.n_together = len(ground_sets)
                 labels = None if per is None else per[position]
+                if len(ground_set.given):
+                    costs = None if costs is None else costs[ensemble.items]
+                    labels = labels_among(
+                        ensemble.items, len(ground_set), at_most, labels
+                    )
                 selection = ensemble.decode(
                     decoder, k, budget, costs, seed, at_most=at_most, per=labels
                 )
@@ -179,9 +191,9 @@ class DPPEstimator(BaseEstimator):  # type: ignore[misc]
                     stacklevel=2,
                 )
             members = selection.indices
-            chosen.append(
-                members if order == "number" else rank_members(ensemble, members)
-            )
+            if order == "importance":
+                members = rank_members(ensemble, members)
+            chosen.append(ensemble.items[members])
         return chosen
 
     def score(self, ground_sets: Sequence[GroundSet], subsets: Sequence[Any]) -> float:

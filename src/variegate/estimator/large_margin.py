@@ -357,6 +357,7 @@ class LargeMarginDPP(LearnedDisplay, DPPEstimator):
         Of more than 2000 items with a similarity of low rank (``Linear`` with few
         features, or an approximation), it is held as a factor, which leaves out the
         ``jitter``: no more items can be chosen than the factor has columns.
+        Beside given items it is that of the candidates; ``items`` has their numbers.
         """
         return super().ensemble(ground_set)
 

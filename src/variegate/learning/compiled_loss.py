@@ -24,7 +24,11 @@ from variegate.learning.objective import (
 from variegate.linalg import lapack
 from variegate.linalg.compiled import loss as loops
 from variegate.linalg.compiled import read_only
-from variegate.linalg.determinants import NotPositiveDefiniteError, log_det_and_inverse
+from variegate.linalg.determinants import (
+    NotPositiveDefiniteError,
+    finite_part,
+    log_det_and_inverse,
+)
 from variegate.linalg.lapack import scratch_array
 from variegate.linalg.limits import DOUBTFUL_PIVOT
 
@@ -123,8 +127,9 @@ def _large_set_loss(
     included = included.clip(0.0, 1.0)
     excluded = (c**2 * np.diagonal(inverse)).clip(0.0, 1.0)
 
-    value = log_det + 2.0 * float(np.maximum(log_quality, 0.0).sum())
-    value -= log_det_target + 2.0 * float(log_quality[members].sum())
+    u = finite_part(log_quality)
+    value = log_det + 2.0 * float(np.maximum(u, 0.0).sum())
+    value -= log_det_target + 2.0 * float(u[members].sum())
     slope = 2.0 * np.where(is_wanted, -excluded, included)
     margin, factor = loss.margin_terms(
         float(cost @ np.where(is_wanted, excluded, included))

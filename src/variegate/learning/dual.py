@@ -38,7 +38,7 @@ No entry of ``E`` is below ``ε s_i`` where ``p_i = 1``, so log-qualities of hun
 overflow nothing as long as there is a ridge.  Rounding is relative to the largest
 ``‖ψ_i‖²``, which is below ``1/ε`` and below ``q_i² s_i``: with the usual ridge of 1e-6
 ten digits are left however good the items are, without one ``q_i² s_i`` may be no
-more than 1e12.
+more than 1e12.  Given items, of ``c_i = 0``, need a ridge.
 """
 
 from __future__ import annotations
@@ -49,7 +49,11 @@ from scipy.linalg import lapack, solve_triangular
 from variegate._typing import FloatArray, IntArray
 from variegate.learning.factors import Factors
 from variegate.learning.objective import LargeMarginLoss, Targets, ZeroProbabilityError
-from variegate.linalg.determinants import NotPositiveDefiniteError, log_det_and_inverse
+from variegate.linalg.determinants import (
+    NotPositiveDefiniteError,
+    finite_part,
+    log_det_and_inverse,
+)
 from variegate.linalg.limits import DOUBTFUL_PIVOT
 
 #: The largest ``‖ψ_i‖²``: beyond it, rounding is more than 1e-4 of the identity.
@@ -90,7 +94,7 @@ class DualPoint:
     ridge : array of shape (N,)
         Added to the diagonal of ``S``.
     log_quality : array of shape (N,)
-        ``u``.
+        ``u``, infinite at given items.
     targets : Targets of one ground set
 
     Raises
@@ -122,7 +126,7 @@ class DualPoint:
         error = cost * np.where(wanted, resolvent.excluded, resolvent.included)
         margin, self.margin_slope = loss.margin_terms(float(error.sum()))
         value = resolvent.log_det - log_det_target
-        value -= 2.0 * float(log_quality[members].sum())
+        value -= 2.0 * float(finite_part(log_quality)[members].sum())
         value += margin
         self.is_flat = loss.hinge and not value > 0.0
         self.value = 0.0 if self.is_flat else value
@@ -226,6 +230,7 @@ class LowRankResolvent:
         log_quality: FloatArray,
     ) -> None:
         above = np.maximum(log_quality, 0.0)
+        counted = finite_part(above)
         p_squared = np.exp(2.0 * np.minimum(log_quality, 0.0))
         c_squared = np.exp(-2.0 * above)
         own = p_squared * (factors.squared @ weights)
@@ -244,7 +249,7 @@ class LowRankResolvent:
         self.root = solve_triangular(lower, np.diag(scale), lower=True).T
         self.leverage = (self.share * factors.squared_lengths(self.root)).clip(0.0, 1.0)
         # Where the quality is at most one, c = 1 and small ridges keep their digits.
-        log_E = np.where(above > 0.0, np.log(E) + 2.0 * above, np.log1p(ridge))
+        log_E = np.where(above > 0.0, np.log(E) + 2.0 * counted, np.log1p(ridge))
         self.log_det = float(log_E.sum() + 2.0 * np.log(lower.diagonal()).sum())
         self.included: FloatArray = (ridge / E + self.kept * self.leverage).clip(
             0.0, 1.0

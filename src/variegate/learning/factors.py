@@ -11,16 +11,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from variegate._typing import FloatArray, IntArray
 from variegate.ensemble import LEnsemble
-from variegate.ground_set import GroundSet
+from variegate.ground_set import GroundSet, name_items
 from variegate.kernels import Kernel
-from variegate.linalg.determinants import with_jitter
+from variegate.learning.objective import impossible_item_error
+from variegate.linalg.determinants import log_det_and_pivot, with_jitter
 from variegate.linalg.limits import (
     FACTORED_SHARE,
     FEWEST_FACTORED,
     MATRIX_ITEMS,
+    RANK_TOLERANCE,
     TAME_TRACE,
 )
 from variegate.linalg.representations import Factored
@@ -173,13 +176,72 @@ def learned_ensemble(
     ``jitter`` is a ridge relative to the diagonal.  Of more than ``MATRIX_ITEMS`` items
     with a similarity of low rank, the ensemble is held as a factor, without the jitter;
     where qualities are extreme, as unit rows and log-qualities, to keep their digits.
+
+    Beside given items it is the ensemble of the candidates, whose numbers are its
+    ``items``: see :func:`_condition_factors` for one that is held as a factor.
     """
+    given, candidates = ground_set.given, ground_set.candidates
     if len(ground_set) > MATRIX_ITEMS:
         factors, weights = _low_rank_and_weights(ground_set, kernel, parameters)
-        if factors is not None:
+        if factors is not None and len(given) == 0:
             return _ensemble_of_factor(factors, weights, log_quality)
-    S = kernel.value(kernel.prepare(ground_set), parameters)
-    return LEnsemble.from_quality(with_jitter(S, jitter), log_quality)
+        if factors is not None:
+            factors = _condition_factors(factors, weights, ground_set, jitter)
+            no_weights, u = np.zeros(0), log_quality[candidates]
+            ensemble = _ensemble_of_factor(factors, no_weights, u)
+            ensemble.items = candidates
+            return ensemble
+    S = with_jitter(kernel.value(kernel.prepare(ground_set), parameters), jitter)
+    if len(given) == 0:
+        return LEnsemble.from_quality(S, log_quality)
+    # Their own quality cancels.
+    u = log_quality.copy()
+    u[given] = 0.0
+    try:
+        return LEnsemble.from_quality(S, u).condition(include=given)
+    except ValueError:
+        raise _impossible_given_error(S, given) from None
+
+
+def _condition_factors(
+    factors: Factors, weights: FloatArray, ground_set: GroundSet, jitter: float
+) -> Factors:
+    r"""Return factors of the candidates' similarity, given the given items ``A``.
+
+    With ``B = Φ w^{1/2}`` and the ridge ``D = jitter · diag(S_AA)`` on the given items,
+
+    .. math:: S_{rr} - S_{rA} (S_{AA} + D)^{-1} S_{Ar} = B_r T^{-1} B_r^T, \qquad
+        T = I + B_A^T D^{-1} B_A,
+
+    so that ``B_r`` times the inverse root of ``T`` is the factor.  Any number of given
+    items is possible, more than the factor has columns too.  Where ``jitter`` is less
+    than ``RANK_TOLERANCE``, that is the ridge.
+    """
+    B = factors.scaled_factor(weights, np.zeros(len(ground_set)))
+    rows = B[ground_set.given]
+    own = np.einsum("ij,ij->i", rows, rows)
+    if not (own > 0.0).all():
+        item = int(ground_set.given[np.argmin(own)])
+        raise impossible_item_error(0, item, is_given=True)
+    rows = rows / np.sqrt(max(jitter, RANK_TOLERANCE) * own)[:, None]
+    T = rows.T @ rows
+    T[np.diag_indices_from(T)] += 1.0
+    lower = np.linalg.cholesky(T)
+    conditional = solve_triangular(lower, B[ground_set.candidates].T, lower=True).T
+    return Factors.concatenate([conditional])
+
+
+def _impossible_given_error(S: FloatArray, given: IntArray) -> ValueError:
+    """Return the error that names the first given item which depends on others."""
+    for size in range(1, len(given) + 1):
+        some = given[:size]
+        if log_det_and_pivot(S[np.ix_(some, some)])[1] <= RANK_TOLERANCE:
+            break
+    return ValueError(
+        f"the {name_items(given)} cannot all be there: the similarity of item "
+        f"{some[-1]} depends on the others (an item twice, or more items than the "
+        "similarity has rank). Drop it from given, or raise jitter"
+    )
 
 
 def _low_rank_and_weights(

@@ -43,6 +43,21 @@ The second needs only the inverse and elementwise work, and none of its terms is
 difference of nearly equal numbers.  Entries of symmetric matrices are treated as
 independent variables, so ``∂f/∂S`` is symmetric and ``df = Σ_ij G_ij dS_ij``.
 
+**Given items.**  Where the items ``A`` are there already, ``y`` is chosen from the rest,
+the candidates, by the conditional process
+
+.. math::
+
+    P(y \mid A) = P(Y = A \cup y \mid A \subseteq Y)
+        = \frac{\det L_{A \cup y}}{\det(L + I_{\bar A})},
+
+``I_Ā`` the identity with zeros at ``A``.  The quality of a given item is a factor
+``q_i²`` of both determinants and cancels; we let it tend to infinity, ``u_i = +inf``.
+Then ``p_i = 1``, ``c_i = 0`` and ``K_ii = 1``, and with ``A`` counted among the wanted
+items all formulas above hold as they stand: the terms of given items in ``m`` and in
+``∂f/∂u`` are zero, ``P M⁻¹ P - ⟨S_{A∪y}⁻¹⟩`` has the part of the given items that stays,
+and sums of log-qualities leave out the infinite ones.
+
 Shapes: ``S`` is ``(..., N, N)``, ``u`` is ``(..., N)``; the leading axis is a stack of
 ground sets of equal size.
 """
@@ -61,6 +76,7 @@ from variegate.ground_set import GroundSetError, check_error_costs
 from variegate.linalg.determinants import (
     NotPositiveDefiniteError,
     Resolvent,
+    finite_part,
     log_det_and_inverse,
     split_scale,
 )
@@ -76,13 +92,15 @@ class ZeroProbabilityError(NotPositiveDefiniteError):
     """The target subset has probability zero under a singular similarity."""
 
 
-def impossible_item_error(position: int, item: int) -> GroundSetError:
-    """Return the error for a wanted item whose similarity to itself is zero."""
+def impossible_item_error(
+    position: int, item: int, is_given: bool = False
+) -> GroundSetError:
+    """Return the error for a wanted or given item of similarity zero to itself."""
     return GroundSetError(
         position,
-        f"item {item} is in the subset, but its similarity to itself is zero (its "
-        "features are all zero), so it can never be chosen: drop it, or give it "
-        "features",
+        f"item {item} is {'given' if is_given else 'in the subset'}, but its "
+        "similarity to itself is zero (its features are all zero), so it can never be "
+        "chosen: drop it, or give it features",
     )
 
 
@@ -93,7 +111,7 @@ class Targets:
     Attributes
     ----------
     indicator : boolean (B, N)
-        Whether each item is wanted.
+        Whether each item is wanted or given.
     members : (B, k)
         Item numbers, each row padded to the size ``k`` of the largest subset with
         items that are not in it.
@@ -102,12 +120,15 @@ class Targets:
     error_cost : (B, N)
         The cost of an error at an item: of choosing it if it is not wanted, of
         missing it if it is.
+    given : boolean (B, N), or None
+        Whether each item is given; None if no item of the stack is.
     """
 
     indicator: BoolArray
     members: IntArray
     present: BoolArray
     error_cost: FloatArray
+    given: BoolArray | None = None
 
     @classmethod
     def from_subsets(
@@ -116,20 +137,32 @@ class Targets:
         n_items: int,
         false_positive: FloatArray | float = 1.0,
         false_negative: FloatArray | float = 1.0,
+        given: Sequence[IntArray] = (),
     ) -> Targets:
         """Return targets of sorted item numbers, with costs that broadcast to (B, N).
 
         ``false_positive`` is the cost of choosing an item that is not wanted,
-        ``false_negative`` that of missing a wanted one.
+        ``false_negative`` that of missing a wanted one.  ``given`` are the given items
+        of every ground set, or empty if there are none.
         """
         indicator = np.stack([as_indicator(subset, n_items) for subset in subsets])
+        is_given: BoolArray | None = None
+        if any(map(len, given)):
+            is_given = np.stack([as_indicator(items, n_items) for items in given])
+            indicator |= is_given
         sizes = indicator.sum(axis=1)
         largest = int(sizes.max(initial=0))
         present = np.arange(largest) < sizes[:, None]
         # Members first, in order; then, as padding, items that are not wanted.
         members = np.argsort(~indicator, axis=1, kind="stable")[:, :largest]
         cost = np.where(indicator, false_negative, false_positive)
-        return cls(indicator, members, present, cost)
+        return cls(indicator, members, present, cost, is_given)
+
+    def log_quality(self, u: FloatArray) -> FloatArray:
+        """Return ``u`` (B, N), or (N,) of one ground set, infinite at given items."""
+        if self.given is None:
+            return u
+        return np.where(self.given.reshape(u.shape), np.inf, u)
 
     def with_omega(self, omega: float) -> Targets:
         """Return a copy where missing a wanted item costs ``omega`` times as much."""
@@ -196,6 +229,8 @@ class LargeMarginLoss:
     ) -> LossTerms:
         """Return the losses at ``S`` (B, N, N) and ``u`` (B, N), and their gradients.
 
+        ``u`` is infinite at given items.
+
         Parameters
         ----------
         S, log_quality, targets : of a stack
@@ -255,7 +290,7 @@ def stacked_loss(
     included, excluded = resolvent.included, resolvent.excluded
     inverse, p, c_squared = resolvent.inverse, resolvent.p, resolvent.c**2
     value = resolvent.log_det - target_log_det
-    value -= 2.0 * np.where(wanted, log_quality, 0.0).sum(axis=-1)
+    value -= 2.0 * np.where(wanted, finite_part(log_quality), 0.0).sum(axis=-1)
     slope = 2.0 * np.where(wanted, -excluded, included)
     if G is not None:
         G[:] = inverse

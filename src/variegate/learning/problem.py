@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from variegate._typing import FloatArray, IntArray
-from variegate.ground_set import GroundSet, name_position_in_errors
+from variegate.ground_set import GroundSet, name_items, name_position_in_errors
 from variegate.kernels import Kernel
 from variegate.kernels.mixture import scale_penalty
 from variegate.kernels.weighted import PackedSimilarities
@@ -188,6 +188,11 @@ class TrainingProblem(LearningProblem):
         super().__init__(kernel, loss, len(examples), coordinates, **options)
         self.n_jobs = n_jobs
         self._compiled = compiled
+        self._given = {
+            example.position: example.ground_set.given
+            for example in examples
+            if len(example.ground_set.given)
+        }
         groups = groups_of_equal_size(ground_sets, kernel.stackable)
         self._stacks = [
             self._make_stack([examples[k] for k in each]) for each in groups
@@ -198,7 +203,8 @@ class TrainingProblem(LearningProblem):
         places, ground_sets, subsets, *costs = zip(*examples, strict=True)
         positions, n_items = np.array(places), len(ground_sets[0])
         by_item = (stack_costs(each, n_items) for each in costs)
-        targets = Targets.from_subsets(subsets, n_items, *by_item)
+        given = [ground_set.given for ground_set in ground_sets]
+        targets = Targets.from_subsets(subsets, n_items, *by_item, given)
         X = np.stack([ground_set.quality for ground_set in ground_sets])
         X -= self.coordinates.center
         if len(positions) == 1:
@@ -212,9 +218,9 @@ class TrainingProblem(LearningProblem):
         prepared = prepare_stack(self.kernel, positions, ground_sets)
         if isinstance(prepared, PackedSimilarities):
             prepared = replace(prepared, compiled=self._compiled)
-        given = (positions, X, prepared, targets, self.kernel, self.jitter)
+        parts = (positions, X, prepared, targets, self.kernel, self.jitter)
         with self._explain_failures(positions):
-            return DenseStack(*given, self._compiled)
+            return DenseStack(*parts, self._compiled)
 
     def _prepare_low_rank(
         self, ground_set: GroundSet
@@ -265,8 +271,12 @@ class TrainingProblem(LearningProblem):
 
     @staticmethod
     def _log_quality(parts: dict[str, FloatArray], stack: Stack) -> FloatArray:
-        """Return ``u`` (B, N) of a stack, or (N,) of one with a low rank."""
-        return log_quality(stack.X, parts["theta"], parts["intercept"].sum())
+        """Return ``u`` (B, N) of a stack, or (N,) of one with a low rank.
+
+        Infinite at given items.
+        """
+        u = log_quality(stack.X, parts["theta"], parts["intercept"].sum())
+        return stack.targets.log_quality(u)
 
     def with_loss(self, loss: LargeMarginLoss, omega: float) -> TrainingProblem:
         """Return a copy with another loss and costs of missing items times ``omega``.
@@ -295,7 +305,9 @@ class TrainingProblem(LearningProblem):
             with self._explain_failures(stack.positions):
                 u = self._log_quality(parts, stack)
                 included = stack.marginals(parts["kernel"], u)
-            wanted = stack.targets.indicator
+            wanted, given = stack.targets.indicator, stack.targets.given
+            if given is not None:
+                wanted, included = wanted & ~given, np.where(given, 0.0, included)
             right = np.where(wanted, included, 0.0).sum(axis=1)
             total = included.sum(axis=1) + wanted.sum(axis=1)
             scores.append(np.where(total > 0, 2.0 * right / (total + (total == 0)), 1))
@@ -312,9 +324,13 @@ class TrainingProblem(LearningProblem):
         try:
             yield
         except ZeroProbabilityError as error:
-            raise zero_probability_error(positions[error.index], self.jitter) from None
+            position = int(positions[error.index])
+            given = self._given.get(position, ())
+            raise zero_probability_error(position, self.jitter, given) from None
         except NotPositiveDefiniteError as error:
-            raise not_definite_error(positions[error.index], self.jitter) from None
+            position = int(positions[error.index])
+            given = self._given.get(position, ())
+            raise not_definite_error(position, self.jitter, given) from None
 
 
 def kernel_settings(kernel: Kernel | None) -> str:
@@ -377,22 +393,35 @@ class SharedExamples(list[Example]):
         return problem
 
 
-def zero_probability_error(position: int, jitter: float) -> InfeasibleError:
-    """Return the error of a ground set whose wanted subset has probability zero."""
+def zero_probability_error(
+    position: int, jitter: float, given: Sequence[int] | IntArray = ()
+) -> InfeasibleError:
+    """Return the error of a ground set whose wanted subset has probability zero.
+
+    ``given`` are the ground set's given items.
+    """
+    beside = f" beside the {name_items(given)}," if len(given) else ","
+    others = " or from the given items" if len(given) else ""
     return InfeasibleError(
         position,
-        "its subset has probability zero, because the similarity of its items "
+        f"its subset has probability zero{beside} because the similarity of its items "
         "is singular (more items than the similarity has rank, or an item "
         f"twice). Raise jitter (now {jitter:g}), a ridge on the "
-        "similarity, or drop items from the subset",
+        f"similarity, or drop items from the subset{others}",
     )
 
 
-def not_definite_error(position: int, jitter: float) -> InfeasibleError:
-    """Return the error of a ground set whose ``L + I`` cannot be factored."""
+def not_definite_error(
+    position: int, jitter: float, given: Sequence[int] | IntArray = ()
+) -> InfeasibleError:
+    """Return the error of a ground set whose ``L + I`` cannot be factored.
+
+    ``given`` are the ground set's given items.
+    """
+    together = f", at the {name_items(given)} together" if len(given) else ""
     return InfeasibleError(
         position,
         "L + I is not positive definite. The similarity is singular or not "
-        "positive semidefinite, or the qualities are extreme; raise jitter "
+        f"positive semidefinite{together}, or the qualities are extreme; raise jitter "
         f"(now {jitter:g})",
     )

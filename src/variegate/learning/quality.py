@@ -104,9 +104,9 @@ class FeatureMoments:
 
     @classmethod
     def from_ground_sets(cls, ground_sets: Sequence[GroundSet]) -> FeatureMoments:
-        """Return the moments of all items of one or more ground sets together."""
+        """Return the moments of all candidates of one or more ground sets together."""
         parts = [
-            cls._from_rows(np.concatenate([gs.quality for gs in part]))
+            cls._from_rows(np.concatenate([gs.candidate_quality for gs in part]))
             for part in _ground_set_chunks(ground_sets)
         ]
         return reduce(operator.add, parts)

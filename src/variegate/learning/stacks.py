@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from variegate._typing import FloatArray, IntArray
-from variegate.ground_set import GroundSet, name_position_in_errors
+from variegate.ground_set import GroundSet, GroundSetError, name_position_in_errors
 from variegate.kernels import Kernel
 from variegate.kernels.base import PullBack
 from variegate.kernels.weighted import PackedSimilarities
@@ -104,6 +104,12 @@ class _Stack:
         """Set ``learned``, whether the kernel has parameters."""
         self.learned = self.kernel.domain.size > 0
 
+    def impossible_item_error(self, index: int, item: int) -> GroundSetError:
+        """Return the error for an item of ground set ``index`` that has no features."""
+        given = self.targets.given
+        is_given = given is not None and bool(given[index, item])
+        return impossible_item_error(self.positions[index], item, is_given)
+
 
 @dataclass
 class DenseStack(_Stack):
@@ -122,7 +128,7 @@ class DenseStack(_Stack):
             impossible = self.targets.indicator & (own <= 0.0)
             if impossible.any():
                 stack, item = np.argwhere(impossible)[0]
-                raise impossible_item_error(self.positions[stack], item)
+                raise self.impossible_item_error(stack, item)
             self.target_log_det, _ = self.targets.log_det_and_inverse(self.prepared)
 
     def _similarity_and_pull_back(
@@ -216,7 +222,7 @@ class DualStack(_LowRankStack):
         members = self.targets.members[0][self.targets.present[0]]
         impossible = members[(self.prepared.squared[members] <= 0.0).all(axis=1)]
         if len(impossible):
-            raise impossible_item_error(self.positions[0], impossible[0])
+            raise self.impossible_item_error(0, impossible[0])
         if not self.learned:  # fails now rather than at the first evaluation
             log_det_and_inverse_of_target(*self._weighted_factors(np.zeros(0)), members)
 

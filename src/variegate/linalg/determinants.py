@@ -114,10 +114,20 @@ class Resolvent:
     (A ``K_ii`` that is small because better items explain item ``i`` is accurate
     relative to ``S_ii`` and to the condition of ``M`` only.)
 
+    **Given items** have ``u = +inf``, so that ``p = 1`` and ``c = 0``: they are chosen
+    with certainty.  ``M`` then has no ridge at them, and with ``I_Ā`` the identity with
+    zeros at the given items ``A``,
+
+    .. math:: \det(L + I_{\bar A}) = \det M \prod_{i \notin A} c_i^{-2}
+        \prod_{i \in A} q_i^2 .
+
+    The quality of given items is a factor of ``det L_{A ∪ y}`` too, so it cancels in
+    ``P(Y = A ∪ y | A ⊆ Y) = det L_{A ∪ y} / det(L + I_Ā)`` and is left out of both.
+
     Attributes
     ----------
     log_det : (...)
-        ``log det(L + I) = log det M + 2 Σ_i max(u_i, 0)``.
+        ``log det(L + I) = log det M + 2 Σ_i max(u_i, 0)``, the sum without given items.
     p, c : (..., N)
     inverse : (..., N, N)
         ``M⁻¹``.
@@ -151,7 +161,7 @@ class Resolvent:
         log_det, inverse = log_det_and_inverse(M, tolerance)
         diagonal = np.diagonal(inverse, axis1=-2, axis2=-1)
         return cls(
-            log_det=log_det + 2.0 * np.maximum(log_quality, 0.0).sum(axis=-1),
+            log_det=log_det + 2.0 * finite_part(log_quality).clip(0.0).sum(axis=-1),
             p=p,
             c=c,
             inverse=inverse,
@@ -165,6 +175,14 @@ class Resolvent:
         rows = np.arange(K.shape[-1])
         K[..., rows, rows] = self.included
         return K
+
+
+def finite_part(log_quality: FloatArray) -> FloatArray:
+    """Return log-qualities with zeros in place of infinities, which given items have.
+
+    The sum of the rest is what a determinant takes from them: see :class:`Resolvent`.
+    """
+    return np.where(np.isinf(log_quality), 0.0, log_quality)
 
 
 def normalizer_and_marginal_kernel(

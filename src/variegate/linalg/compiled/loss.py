@@ -77,9 +77,9 @@ def evaluate_sets(
 
     Fill ``value`` (B,) with the losses at ``S`` (B, N, N) and log-qualities ``u``
     (B, N), ``slope`` (B, N) with the gradients in ``u`` and, unless it is empty, ``G``
-    (B, N, N) with those in ``S``.  ``targets`` is a tuple: whether each item is wanted
-    (B, N), the cost of an error in each (B, N), and ``log det S_y`` (B,) of the wanted
-    items, or empty to compute it.  ``loss_of`` is a tuple: ``λ``, whether losses below
+    (B, N, N) with those in ``S``.  ``u`` is infinite at given items.  ``targets`` is a
+    tuple: whether each item is wanted or given (B, N), the cost of an error in each
+    (B, N), and ``log det S_y`` (B,) of these items, or empty to compute it.  ``loss_of`` is a tuple: ``λ``, whether losses below
     zero count as zero, the tolerance of :func:`invert_with_log_det`, and the smallest
     expected error.  Returns the number of the first set that failed, at which the
     evaluation stops, and ZERO_PROBABILITY or NOT_DEFINITE; (-1, 0) if none did.
@@ -120,8 +120,10 @@ def evaluate_sets(
         for i in range(n):
             p[i] = np.exp(min(u[b, i], 0.0))
             c[i] = np.exp(-max(u[b, i], 0.0))
-            total += 2.0 * max(u[b, i], 0.0)
             signed[i] = -cost[b, i] if is_wanted[b, i] else cost[b, i]
+            if u[b, i] == np.inf:  # a given item, whose quality cancels
+                continue
+            total += 2.0 * max(u[b, i], 0.0)
             if is_wanted[b, i]:
                 total -= 2.0 * u[b, i]
         for i in range(n):
