@@ -113,6 +113,13 @@ class Case:
         return problem.space.pack(parts)
 
 
+def differences(problem, flat):
+    """Return central differences of a problem's objective."""
+    return reference.central_differences(
+        lambda at: problem.value_and_gradient(at)[0], flat, 1e-4
+    )
+
+
 def test_probabilities_are_those_of_all_subsets_with_the_given_items():
     for seed in range(N_CASES):
         case = Case(seed)
@@ -144,9 +151,7 @@ def test_losses_are_those_of_all_subsets_and_slopes_their_differences(compiled):
             accuracy = max(1e-10, 1e-15 / case.jitter)
             assert value == pytest.approx(float(expected), abs=accuracy, rel=1e-10)
         if seed % 5 == 0 and error > 1e-12:
-            slopes = reference.central_differences(
-                lambda flat: problem.value_and_gradient(flat)[0], flat, 1e-4
-            )
+            slopes = differences(problem, flat)
             # Near copies and a ridge of 1e-6 leave ten digits of the value.
             scale = max(1.0, np.abs(gradient).max())
             np.testing.assert_allclose(gradient, slopes, atol=1e-5 * scale)
@@ -193,9 +198,7 @@ def test_every_way_to_evaluate_gives_the_same_loss_and_gradient(kernel, n, monke
     for value, gradient in results[1:]:
         assert value == pytest.approx(results[0][0], rel=1e-8)
         np.testing.assert_allclose(gradient, results[0][1], rtol=1e-5, atol=1e-6)
-    slopes = reference.central_differences(
-        lambda flat: problem.value_and_gradient(flat)[0], flat, 1e-4
-    )
+    slopes = differences(problem, flat)
     np.testing.assert_allclose(results[-1][1], slopes, rtol=1e-4, atol=1e-4)
 
 

@@ -142,7 +142,8 @@ def _large_set_loss(
             G[:] = 0.0
         return 0.0, np.zeros(len(S))
     if G is not None:
-        _fill_gradient(inverse, p, c * np.sqrt(cost), members, factor, G)
+        wanted = members[c[members] > 0.0]  # the others are given
+        _fill_gradient(inverse, p, c * np.sqrt(cost), wanted, factor, G)
         if inverse_target is not None:
             G[np.ix_(members, members)] -= inverse_target
     return value, slope

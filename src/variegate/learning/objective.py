@@ -43,8 +43,8 @@ The second needs only the inverse and elementwise work, and none of its terms is
 difference of nearly equal numbers.  Entries of symmetric matrices are treated as
 independent variables, so ``∂f/∂S`` is symmetric and ``df = Σ_ij G_ij dS_ij``.
 
-**Given items.**  Where the items ``A`` are there already, ``y`` is chosen from the rest,
-the candidates, by the conditional process
+**Given items.**  Where the items ``A`` are there already, ``y`` is chosen from the
+rest, the candidates, by the conditional process
 
 .. math::
 
@@ -55,8 +55,7 @@ the candidates, by the conditional process
 ``q_i²`` of both determinants and cancels; we let it tend to infinity, ``u_i = +inf``.
 Then ``p_i = 1``, ``c_i = 0`` and ``K_ii = 1``, and with ``A`` counted among the wanted
 items all formulas above hold as they stand: the terms of given items in ``m`` and in
-``∂f/∂u`` are zero, ``P M⁻¹ P - ⟨S_{A∪y}⁻¹⟩`` has the part of the given items that stays,
-and sums of log-qualities leave out the infinite ones.
+``∂f/∂u`` are zero, and sums of log-qualities leave out the infinite ones.
 
 Shapes: ``S`` is ``(..., N, N)``, ``u`` is ``(..., N)``; the leading axis is a stack of
 ground sets of equal size.
@@ -373,7 +372,7 @@ def large_margin_loss(
     for number, (name, values) in enumerate(given.items()):
         if values is not None:
             costs[number] = check_error_costs(values, n_items, name)
-    targets = Targets.from_subsets([members], n_items, *costs)
+    targets = Targets.from_subsets([members], n_items, costs[0], costs[1])
     loss = LargeMarginLoss(lam, hinge)
     S, log_scale = split_scale(L)
     try:

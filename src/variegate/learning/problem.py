@@ -202,9 +202,9 @@ class TrainingProblem(LearningProblem):
         """Return a stack of examples of equal size; a single one may be of low rank."""
         places, ground_sets, subsets, *costs = zip(*examples, strict=True)
         positions, n_items = np.array(places), len(ground_sets[0])
-        by_item = (stack_costs(each, n_items) for each in costs)
+        wrong, missed = (stack_costs(each, n_items) for each in costs)
         given = [ground_set.given for ground_set in ground_sets]
-        targets = Targets.from_subsets(subsets, n_items, *by_item, given)
+        targets = Targets.from_subsets(subsets, n_items, wrong, missed, given)
         X = np.stack([ground_set.quality for ground_set in ground_sets])
         X -= self.coordinates.center
         if len(positions) == 1:
