@@ -294,7 +294,9 @@ def test_no_given_items_leave_every_bit_as_it_is():
         for one in data.ground_sets
     ]
     fits = [
-        vg.LargeMarginDPP(kernel=vg.Linear(), max_iter=20).fit(sets, data.subsets)
+        vg.LargeMarginDPP(kernel=vg.Linear(), max_iter=20, random_state=0).fit(
+            sets, data.subsets
+        )
         for sets in (data.ground_sets, empty)
     ]
     np.testing.assert_array_equal(fits[0].theta_, fits[1].theta_)

@@ -119,7 +119,8 @@ class GroundSet:
         made.quality = quality
         made.blocks = {"": quality} if blocks is None else blocks
         for matrix in (quality, *made.blocks.values()):
-            matrix.flags.writeable = False
+            if isinstance(matrix, np.ndarray):
+                matrix.flags.writeable = False
         made.costs, made.items = costs, None
         made.given = _NO_ITEMS if given is None else given
         return made
@@ -172,6 +173,22 @@ class GroundSet:
         is_candidate = np.ones(len(self), dtype=bool)
         is_candidate[self.given] = False
         return np.flatnonzero(is_candidate)
+
+    def take(self, items: Any, given: Any = ()) -> GroundSet:
+        """Return the ground set of some items, in this order.
+
+        ``given`` are positions in ``items``, or a mask over them.
+        """
+        items = np.asarray(items, dtype=np.intp)
+        taken = GroundSet.from_checked_arrays(
+            self.quality[items],
+            {name: block[items] for name, block in self.blocks.items()},
+            None if self.costs is None else self.costs[items],
+            _given_items(given, len(items)),
+        )
+        if self.items is not None:
+            taken.items = [self.items[item] for item in items]
+        return taken
 
     @property
     def candidate_quality(self) -> FloatArray:
