@@ -37,6 +37,7 @@ PUBLIC = {
     "MultipleKernel",
     "Precomputed",
     "Selection",
+    "SequentialDPP",
     "SimilarityRepairWarning",
     "__version__",
     "check_kernel",

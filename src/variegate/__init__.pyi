@@ -2,7 +2,7 @@ from . import datasets, decoding, metrics, sampling, solvers
 from ._version import __version__
 from .baselines import select
 from .ensemble import LEnsemble
-from .estimator import LargeMarginDPP
+from .estimator import LargeMarginDPP, SequentialDPP
 from .files.models import load
 from .ground_set import GroundSet
 from .kernels import (
@@ -38,6 +38,7 @@ __all__ = [
     "MultipleKernel",
     "Precomputed",
     "Selection",
+    "SequentialDPP",
     "SimilarityRepairWarning",
     "__version__",
     "check_kernel",

@@ -22,6 +22,7 @@ __all__ = [
     "check_same_features",
     "check_subset",
     "check_subsets",
+    "join_ground_sets",
     "map_positions_in_errors",
     "name_position_in_errors",
 ]
@@ -288,6 +289,35 @@ def _feature_matrix(values: Any, label: str, *, allow_sparse: bool) -> Any:
         )
     array.flags.writeable = False
     return array
+
+
+def join_ground_sets(ground_sets: Sequence[GroundSet], given: Any = ()) -> GroundSet:
+    """Return one ground set of the items of several, which have the same features.
+
+    ``given`` are item numbers in the result; items that a ground set holds as given are
+    given in it too.  Costs and names of items are left out.
+    """
+    from scipy import sparse
+
+    first = ground_sets[0]
+    for ground_set in ground_sets[1:]:
+        check_same_features(ground_set, first)
+    blocks = {}
+    for name in first.blocks:
+        parts = [ground_set.blocks[name] for ground_set in ground_sets]
+        is_sparse = any(map(sparse.issparse, parts))
+        stack = sparse.vstack if is_sparse else np.concatenate
+        blocks[name] = sparse.csr_array(stack(parts)) if is_sparse else stack(parts)
+    starts = np.cumsum([0, *map(len, ground_sets)])
+    numbers = [
+        one.given + start for one, start in zip(ground_sets, starts, strict=False)
+    ]
+    is_given = np.zeros(starts[-1], dtype=bool)
+    is_given[np.concatenate([*numbers, np.asarray(given, dtype=np.intp)])] = True
+    quality = np.concatenate([ground_set.quality for ground_set in ground_sets])
+    return GroundSet.from_checked_arrays(
+        quality, blocks, given=_given_items(is_given, len(quality))
+    )
 
 
 def _given_items(given: Any, n_items: int) -> IntArray:

@@ -140,6 +140,23 @@ def _check_one_model(value: Mapping[str, Any], place: str) -> None:
     shape.check(value, place)
 
 
+def _check_nested_model(value: Mapping[str, Any], place: str) -> None:
+    """Raise SchemaError unless ``value`` is a model; readers check those of a type."""
+    if "type" not in value:
+        Record(_MODEL | ENDED).check(value, place)
+
+
+#: A file of a ``SequentialDPP``.
+SEQUENTIAL = Record(
+    _REQUIRED
+    | {
+        "type": String(),
+        "settings": Record({"segment": _SOME, "memory": _SOME, "beam": _SOME}),
+        "model": NamedValues(_check_nested_model),
+    },
+    _OPTIONAL,
+)
+
 #: The models of an application, one for each omega.
 MODELS = ListOf(NamedValues(_check_one_model), least=1)
 

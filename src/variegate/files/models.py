@@ -73,9 +73,12 @@ Reader = Callable[[Mapping[str, Any], Own], Any]
 _readers: dict[str | None, Reader] = {}
 #: The entry points by which applications register readers of their types of models.
 _APPLICATIONS = "variegate.applications"
-#: The module that registers the reader of plain models.  Its layer is above this one,
-#: so that it is imported by name.
-_PLAIN_MODELS = "variegate.estimator.large_margin"
+#: The modules that register the readers of the library's own models.  Their layer is
+#: above this one, so that they are imported by name.
+_ESTIMATORS = {
+    None: "variegate.estimator.large_margin",
+    "sequential": "variegate.estimator.sequential",
+}
 #: Settings that are code, live state or about a machine, and so are not stored.
 _NOT_STORED = ("kernel", "callback", "verbose", "device")
 #: Errors that values of the right shape cause where they do not go together.
@@ -207,8 +210,8 @@ def _find_reader(kind: Any) -> Reader:
 
     An unknown type raises ModelFileError.
     """
-    if kind is None:
-        import_module(_PLAIN_MODELS)
+    if kind is None or kind == "sequential":
+        import_module(_ESTIMATORS[kind])
     if kind not in _readers:
         known = {point.name: point for point in entry_points(group=_APPLICATIONS)}
         if kind not in known:

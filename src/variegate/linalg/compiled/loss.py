@@ -81,8 +81,9 @@ def evaluate_sets(
     tuple: whether each item is wanted or given (B, N), the cost of an error in each
     (B, N), and ``log det S_y`` (B,) of these items, or empty to compute it.
     ``loss_of`` is a tuple: ``λ``, whether losses below zero count as zero, the
-    tolerance of :func:`invert_with_log_det`, and the smallest expected error.  Returns the number of the first set that failed, at which the
-    evaluation stops, and ZERO_PROBABILITY or NOT_DEFINITE; (-1, 0) if none did.
+    tolerance of :func:`invert_with_log_det`, and the smallest expected error.  Returns
+    the number of the first set that failed, at which the evaluation stops, and
+    ZERO_PROBABILITY or NOT_DEFINITE; (-1, 0) if none did.
     """
     is_wanted, cost, target_log_det = targets
     lam, hinge, tolerance, smallest_error = loss_of
