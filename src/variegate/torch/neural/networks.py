@@ -242,7 +242,6 @@ class Items:
         return quality.index_select(0, rows), similarity.index_select(0, rows), batch
 
 
-@torch.no_grad()
 def make_ensemble(
     network: DPPNetwork, ground_set: GroundSet, jitter: float
 ) -> LEnsemble:
@@ -252,7 +251,8 @@ def make_ensemble(
     """
     network.features.check(ground_set)
     alone = Example(0, ground_set, np.zeros(0, dtype=np.intp), 1.0, 1.0)
-    found = network(*Items([alone], network).batch(np.array([0])))
+    with torch.no_grad():
+        found = network(*Items([alone], network).batch(np.array([0])))
     u, S = (part[0].double().cpu().numpy() for part in found)
     S, given = with_jitter((S + S.T) / 2.0, jitter), ground_set.given
     if len(given) == 0:
