@@ -208,6 +208,15 @@ def test_a_mask_without_given_items_changes_nothing(device, low_rank):
         torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-12)
 
 
+def test_the_kernel_for_small_sets_is_not_used_beside_given_items(monkeypatch):
+    def refuse(X):
+        raise AssertionError("it has no given items")
+
+    monkeypatch.setattr("variegate.torch.dense.can_use_fused_kernel", refuse)
+    beside = vt.LEnsembles(torch.eye(3), given=torch.tensor([True, False, False]))
+    assert beside.log_prob(torch.tensor([1])).item() == pytest.approx(np.log(0.25))
+
+
 # Errors ---------------------------------------------------------------------------
 
 

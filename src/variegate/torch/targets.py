@@ -24,8 +24,8 @@ _PROBLEMS = {
     ZERO_PROBABILITY: "its subset has probability zero: the kernel restricted to it is "
     "singular, or is so to rounding (a jitter helps)",
     NOT_DEFINITE: "its kernel is not positive semidefinite, holds NaN or infinite "
-    "numbers, or is singular with entries so large that L + I is singular to rounding: "
-    "add a jitter, or rescale it",
+    "numbers, is singular at its given items, or is singular with entries so large "
+    "that L + I is singular to rounding: add a jitter, or rescale it",
     WRONG_TARGET: "its subset names an item twice, or one that is not there or is "
     "given",
     IMPOSSIBLE_GIVEN: "its given items have probability zero: the kernel restricted to "

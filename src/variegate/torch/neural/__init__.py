@@ -214,7 +214,8 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
         ----------
         ground_sets : list of GroundSet
             A bare array stands for ``GroundSet(array)``.  Several blocks of similarity
-            features are put side by side.
+            features are put side by side.  Beside ``given`` items, networks learn to
+            choose from the candidates.
         subsets : list
             For each ground set, the wanted item numbers or a boolean mask.
         false_positive, false_negative : list of arrays of shape (N,), optional
