@@ -220,6 +220,10 @@ def test_the_quality_of_given_items_does_not_change_networks(fitted, data, devic
     changed = with_given_items(ground_sets, subsets, replaced=50.0)
     again = small(device, max_epochs=6).fit(changed, subsets)
     assert_same_weights(fitted, again)
+    for one, other in zip(data[0], changed, strict=True):
+        np.testing.assert_array_equal(
+            fitted.ensemble(one).marginals(), again.ensemble(other).marginals()
+        )
 
 
 def test_networks_learn_from_items_that_are_given(fitted):

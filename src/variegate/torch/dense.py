@@ -41,7 +41,7 @@ may be added to ``X``.
 Given items have ``c = 0``, and ``r = 1`` if there is a log-quality, which is not used
 there: they are of infinite quality, as in :mod:`variegate.learning.objective`.  The
 formulas then hold for ``L + I_Ā`` in place of ``L + I``, with the given items ``A``
-counted among the wanted ones.
+counted among the wanted ones, where errors ``1 - K_ii`` are zero.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def marginals(
 
         def pull_back(W: Tensor, *found: Tensor) -> tuple[Tensor | None, ...]:
             """Return gradients in X and u from ``W``, that in ``K_ii``; 0 if failed."""
-            W = fill_given(W.masked_fill(failed, 0.0), given)
+            W = W.masked_fill(failed, 0.0)
             slope = 2.0 * resolvent.quality_gradient(W, *found)
             G = resolvent.gradient(W, of_log_det=False)
             raise_diagonal(G, jitter)

@@ -124,7 +124,7 @@ def marginals(
         def pull_back(W: Tensor, F: Tensor) -> tuple[Tensor, ...]:
             """Return gradients in F and u from ``W``, that in ``K_ii``; 0 if failed."""
             scale = (~failed).to(F.dtype)
-            W = fill_given(W.masked_fill(failed, 0.0), given)
+            W = W.masked_fill(failed, 0.0)
             return resolvent.gradients(_without_padding(F, mask), W, scale)[:2]
 
         included = included.masked_fill(failed, torch.nan)

@@ -161,10 +161,7 @@ class Targets:
 
     @cached_property
     def error_cost(self) -> Tensor:
-        """Costs (B, N) of missing a wanted item or choosing another.
-
-        0 at padding and at given items, where there are no errors.
-        """
+        """Costs (B, N) of missing a wanted item or choosing another, 0 at padding."""
         missing, wrongly = (
             given.to(self.dtype)
             if isinstance(given, Tensor)
@@ -172,8 +169,6 @@ class Targets:
             for given in (self.false_negative, self.false_positive)
         )
         cost = torch.where(self.indicator, missing, wrongly)
-        if self.is_given is not None:
-            cost = cost.masked_fill(self.is_given, 0.0)
         return cost if self.mask is None else cost.masked_fill(~self.mask, 0.0)
 
     @property
