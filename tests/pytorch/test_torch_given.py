@@ -208,6 +208,26 @@ def test_a_mask_without_given_items_changes_nothing(device, low_rank):
         torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-12)
 
 
+def test_single_precision(device):
+    rng = np.random.default_rng(8)
+    F, u = near_copies(rng, 30, 8, 3, step=0.3), 3.0 * rng.normal(size=(30, 8))
+    flags = torch.tensor(random_given(rng, 30, 8), device=device)
+    wanted = torch.tensor(random_targets(rng, 30, 8), device=device) & ~flags
+    found = []
+    for dtype in (torch.float32, torch.float64):
+        features, log_quality = leaves(device, F, u, dtype=dtype)
+        ensembles = vt.LEnsembles(
+            features @ features.mT, log_quality=log_quality, jitter=1e-3, given=flags
+        )
+        loss = vt.LargeMarginLoss(hinge=False, reduction="none")(ensembles, wanted)
+        loss.sum().backward()
+        marginals = ensembles.marginals()
+        found.append((loss, marginals, features.grad, log_quality.grad))
+    for one, other in zip(*found, strict=True):
+        assert one.dtype == torch.float32
+        assert_close_by_set(one, other.detach().cpu().numpy(), 2e-3)
+
+
 def test_the_kernel_for_small_sets_is_not_used_beside_given_items(monkeypatch):
     def refuse(X):
         raise AssertionError("it has no given items")
