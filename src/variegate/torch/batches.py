@@ -36,19 +36,17 @@ class ExampleBatch:
         self.examples, self.device = examples, torch.device(device)
         self.sizes = np.array([len(example.ground_set) for example in examples])
         mask = np.arange(self.sizes.max()) < self.sizes[:, None]
-        counts = np.array([len(example.members) for example in examples])
-        numbers = np.full((len(examples), int(counts.max())), -1)
-        present = np.arange(numbers.shape[1]) < counts[:, None]
-        numbers[present] = np.concatenate([example.members for example in examples])
+        given = _pad_numbers([example.ground_set.given for example in examples])
         positive = _pad_costs([example.false_positive for example in examples], mask)
         negative = _pad_costs([example.false_negative for example in examples], mask)
         #: the wanted subsets, with the mask of the items
         self.targets = Targets(
-            self._to_device(numbers),
+            self._to_device(_pad_numbers([example.members for example in examples])),
             mask.shape[1],
             self._to_device(positive),
             self._to_device(negative),
             mask=None if mask.all() else self._to_device(mask),
+            given=self._to_device(given) if given.size else None,
         )
 
     def _to_device(self, array: AnyArray) -> Tensor:
@@ -105,13 +103,22 @@ class ExampleBatch:
         """Return expected F-scores (B,), and whether kernels are definite (B,).
 
         ``2 Σ_{i in y} K_ii / (Σ_i K_ii + |y|)``, 1 where that is 0 / 0, NaN if not
-        definite; ``kernels`` are those of the batch.
+        definite; ``kernels`` are those of the batch.  Given items do not count.
         """
         included, definite = kernels.marginals()
-        wanted = self.targets.indicator
+        wanted = self.targets.wanted
         right = included.masked_fill(~wanted, 0.0).sum(dim=1)
         total = included.sum(dim=1) + wanted.sum(dim=1)
         return torch.where(total == 0.0, 1.0, 2.0 * right / total), definite
+
+
+def _pad_numbers(members: Sequence[IntArray]) -> IntArray:
+    """Return item numbers of each set as rows (B, k), padded with -1."""
+    counts = np.array([len(each) for each in members])
+    numbers = np.full((len(members), int(counts.max())), -1)
+    present = np.arange(numbers.shape[1]) < counts[:, None]
+    numbers[present] = np.concatenate(members)
+    return numbers
 
 
 def _pad_costs(costs: Sequence[FloatArray | float], mask: AnyArray) -> AnyArray:

@@ -102,8 +102,9 @@ def draw_subsets(
     Q, rank = marginal_roots(residuals, most, k)
     _raise_for_first(~residuals.is_sound(), _UNSOUND)
     if k is not None:
+        beside = "" if kernels.given is None else " beside the given ones"
         _raise_for_first(
-            rank < k, f"no subset of {k} items has positive probability", rank
+            rank < k, f"no subset of {k} items{beside} has positive probability", rank
         )
     in_turn = kernels.n_items <= _ITEMS_IN_TURN and n <= _SAMPLES_IN_TURN
     if k is None and in_turn and kernels.n_sets > 1:
@@ -120,7 +121,7 @@ _UNSOUND = (
 def _make_residuals(
     kernels: Kernels, dtype: torch.dtype, n_columns: int | None, **options: bool
 ) -> Residuals:
-    """Return the squared distances of items from the span of those chosen: none yet.
+    """Return the squared distances of items from the span of the given ones.
 
     ``n_columns`` is the number of items to be chosen, None if not known; ``options``,
     such as ``keep_columns``, are for low-rank kernels.
@@ -129,10 +130,21 @@ def _make_residuals(
     u = kernels.log_quality
     if u is None:
         u = kernel.new_zeros(()).expand(kernels.n_sets, kernels.n_items)
-    given = (kernel.to(dtype), u.to(dtype), kernels.present, n_columns)
+    n_given = 0
+    if kernels.given is not None and kernels.given.numel():
+        u = u.masked_fill(kernels.given, 0.0)
+        n_given = int(kernels.given.sum(dim=1).max())  # on a GPU, this waits for it
+    if n_columns is not None:
+        n_columns += n_given
+    parts = (kernel.to(dtype), u.to(dtype), kernels.present, n_columns)
+    residuals: Residuals
     if kernels.is_low_rank:
-        return FactoredResiduals(*given, **options)
-    return DenseResiduals(*given)
+        residuals = FactoredResiduals(*parts, **options)
+    else:
+        residuals = DenseResiduals(*parts)
+    if n_given and kernels.given is not None:
+        residuals.take_given(kernels.given, n_given)
+    return residuals
 
 
 def _raise_for_first(wrong: Tensor, problem: str, rank: Tensor | None = None) -> None:
@@ -172,14 +184,14 @@ def _remaining_budget(
     _raise_for_first(
         ~(torch.isfinite(limits) & (limits > 0)), "its budget must be above zero"
     )
-    present = kernels.present
+    candidates = kernels.candidates
     if costs is None:
-        costs = torch.ones_like(present, dtype=torch.float64)
+        costs = torch.ones_like(candidates, dtype=torch.float64)
     positive = torch.isfinite(costs) & (costs > 0)
     _raise_for_first(
-        (present & ~positive).any(dim=1), "its costs must be positive and finite"
+        (candidates & ~positive).any(dim=1), "its costs must be positive and finite"
     )
-    remaining = RemainingBudget(costs, limits, present, k)
+    remaining = RemainingBudget(costs, limits, candidates, k)
     if k is not None:
         _raise_for_first(~remaining.affords(), f"no {k} items fit its budget")
     return remaining

@@ -37,6 +37,11 @@ three ``N x N`` buffers, the gradient included, and nothing waits for a GPU but
 :attr:`Targets.members` of boolean targets.  Padding has ``r = 0`` and ``c = 1``; what
 stands there, NaN included, is never used.  A ridge of ``jitter`` times its own diagonal
 may be added to ``X``.
+
+Given items have ``c = 0``, and ``r = 1`` if there is a log-quality, which is not used
+there: they are of infinite quality, as in :mod:`variegate.learning.objective`.  The
+formulas then hold for ``L + I_Ā`` in place of ``L + I``, with the given items ``A``
+counted among the wanted ones, where errors ``1 - K_ii`` are zero.
 """
 
 from __future__ import annotations
@@ -74,7 +79,7 @@ def loss(
     Codes are the constants of :mod:`variegate.torch.targets`.
     """
     form = plain_loss_terms
-    if can_use_fused_kernel(X):
+    if targets.given is None and can_use_fused_kernel(X):
         from variegate.torch.fused import fused_loss_terms as form
 
     def evaluate(gradient: bool) -> Evaluation:
@@ -94,18 +99,23 @@ def loss(
 
 
 def marginals(
-    X: Tensor, log_quality: Tensor | None, mask: Tensor | None, jitter: float
+    X: Tensor,
+    log_quality: Tensor | None,
+    mask: Tensor | None,
+    jitter: float,
+    given: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Return inclusion probabilities (B, N), differentiable, and successes (B,).
 
-    ``K_ii`` is 0 where ``mask`` (B, N; True for items) is False.  A set succeeds, True,
-    if its ``M`` is positive definite to rounding and no ``X_ii`` negative; else NaN.
-    ``jitter`` is a ridge relative to the diagonal; others are as in :func:`loss`.
+    ``K_ii`` is 0 where ``mask`` (B, N; True for items) is False and at ``given`` items
+    (B, N).  A set succeeds, True, if its ``M`` is positive definite to rounding and no
+    ``X_ii`` negative; else NaN.  ``jitter`` is a ridge relative to the diagonal; others
+    are as in :func:`loss`.
     """
 
     def evaluate(_: bool) -> Evaluation:
         """Return probabilities, successes, the marginals to save, and pull_back."""
-        resolvent = Resolvent(X, log_quality, mask, jitter)
+        resolvent = Resolvent(X, log_quality, mask, jitter, given)
         found = resolvent.marginals
         failed = ~resolvent.definite[:, None]
 
@@ -118,7 +128,7 @@ def marginals(
             G.masked_fill_(failed[:, :, None], 0.0)
             return G, slope.masked_fill_(failed, 0.0)
 
-        included = found[0].masked_fill(failed, torch.nan)
+        included = fill_given(found[0], given).masked_fill(failed, torch.nan)
         return included, resolvent.definite, found, pull_back
 
     return apply_closed_form(evaluate, X, log_quality)
@@ -148,7 +158,7 @@ def plain_loss_terms(
     sets = torch.arange(len(X), device=X.device)[:, None, None]
     X_y = X[sets, members[:, :, None], members[:, None, :]]
     target = TargetInverse(X_y, targets, settings)
-    resolvent = Resolvent(X, log_quality, targets.mask, jitter)
+    resolvent = Resolvent(X, log_quality, targets.mask, jitter, targets.is_given)
     value, W, active, failed = evaluate_loss(
         resolvent, target, lambda: resolvent.marginals, log_quality, targets, settings
     )
@@ -195,7 +205,12 @@ class Resolvent:
     """
 
     def __init__(
-        self, X: Tensor, log_quality: Tensor | None, mask: Tensor | None, jitter: float
+        self,
+        X: Tensor,
+        log_quality: Tensor | None,
+        mask: Tensor | None,
+        jitter: float,
+        given: Tensor | None = None,
     ) -> None:
         """Factor ``M`` of ``X`` (B, N, N): ``S`` with a log-quality, else ``L``."""
         diagonal = X.diagonal(dim1=-2, dim2=-1)
@@ -207,8 +222,10 @@ class Resolvent:
         else:
             if mask is not None:
                 log_quality = log_quality.masked_fill(~mask, 0.0)
+            log_quality = fill_given(log_quality, given)
             above = log_quality.clamp(min=0.0)
             r, c = torch.exp(log_quality.clamp(max=0.0)), torch.exp(-above)
+        c = fill_given(c, given)
         if mask is not None:
             r = r.masked_fill(~mask, 0.0)
         ridge = jitter * diagonal if jitter else None
@@ -277,6 +294,11 @@ def _clear_padding(M: Tensor, mask: Tensor | None) -> None:
     # Not by multiplication: NaN times zero is NaN.
     if mask is not None:
         M.masked_fill_(~mask[:, :, None], 0.0).masked_fill_(~mask[:, None, :], 0.0)
+
+
+def fill_given(values: Tensor, given: Tensor | None) -> Tensor:
+    """Return ``values`` (B, N) with zeros at ``given`` items (B, N), None for none."""
+    return values if given is None else values.masked_fill(given, 0.0)
 
 
 def raise_diagonal(X: Tensor, jitter: float | Tensor) -> None:

@@ -9,6 +9,9 @@ As in :mod:`variegate.decoding.greedy`, the next item is the one that raises the
 probability most, while any does; with a budget, the one with the most gain for its cost
 among the items that still fit.  Every round is a few operations on all sets; a set that
 has ended is not ``active`` (B,) any more, and takes no item in later rounds.
+
+Given items are taken first.  The residuals that they leave are the diagonal of the
+Schur complement of their part of ``S``, the similarity of the conditional process.
 """
 
 from __future__ import annotations
@@ -97,6 +100,16 @@ class Residuals(ABC):
         left = torch.where(active[:, None], 0.0, pivot)
         self.residual.scatter_(1, item[:, None], left)
         self.count += 1
+
+    def take_given(self, given: Tensor, n_given: int) -> None:
+        """Take the ``given`` items (B, N) of every set, at most ``n_given`` of each.
+
+        The next one is that with the largest residual; items in the span of others are
+        not taken.
+        """
+        for _ in range(n_given):
+            largest, item = self.residual.masked_fill(~given, 0.0).max(dim=1)
+            self.take(item, largest > self.tolerance)
 
     @property
     def columns(self) -> Tensor:

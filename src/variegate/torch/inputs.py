@@ -48,6 +48,7 @@ class Kernels:
     is_low_rank: bool = False  # whether they are features
     log_quality: Tensor | None = None  # (B, N) or None
     mask: Tensor | None = None  # boolean (B, N) or None
+    given: Tensor | None = None  # boolean (B, N) or None: the given items
     jitter: float | Tensor = 0.0  # ridge relative to the diagonal
     subsets: Tensor | None = None  # boolean (B, N), item numbers (B, k), or None
     # (B, N): costs of errors, and of choosing an item
@@ -85,6 +86,11 @@ class Kernels:
         true = torch.ones((), dtype=torch.bool, device=self.device)
         return true.expand(self.n_sets, self.n_items)
 
+    @property
+    def candidates(self) -> Tensor:
+        """True where there is an item (B, N) that is not given."""
+        return self.present if self.given is None else self.present & ~self.given
+
     def losses(
         self,
         targets: Targets,
@@ -97,18 +103,21 @@ class Kernels:
         The weight of the margin is ``lam``; with ``hinge``, losses below zero are zero.
         A subset counts as of probability zero where a squared pivot of its kernel is at
         most ``tolerance`` times the diagonal (None: where it is in doubt).  Codes are
-        0, ZERO_PROBABILITY, NOT_DEFINITE and WRONG_TARGET of the module ``targets``.
+        0 and the constants of :mod:`variegate.torch.targets`.
         """
         loss = low_rank.loss if self.is_low_rank else dense.loss
         settings = LossSettings(lam, hinge, self.jitter, tolerance)
         return loss(self.kernel, self.log_quality, targets, settings)
 
     def marginals(self) -> tuple[Tensor, Tensor]:
-        """Return ``K_ii`` (B, N), 0 at padding, NaN in failed sets; successes (B,)."""
-        given = (self.kernel, self.log_quality, self.mask)
+        """Return ``K_ii`` (B, N), NaN in failed sets, and successes (B,).
+
+        0 at padding and at given items.
+        """
+        inputs = (self.kernel, self.log_quality, self.mask)
         if self.is_low_rank:
-            return low_rank.marginals(*given, self.jitter)
-        return dense.marginals(*given, float(self.jitter))
+            return low_rank.marginals(*inputs, self.jitter, self.given)
+        return dense.marginals(*inputs, float(self.jitter), self.given)
 
     def targets(self, omega: float) -> Targets:
         """Return the subsets, empty if none were given, with their costs of errors.
@@ -121,7 +130,18 @@ class Kernels:
         positive = 1.0 if self.false_positive is None else self.false_positive
         negative = omega if self.false_negative is None else self.false_negative
         costs = (positive, negative)
-        return Targets(subsets, self.n_items, *costs, self.mask, self.kernel.dtype)
+        return Targets(
+            subsets, self.n_items, *costs, self.mask, self.kernel.dtype, self.given
+        )
+
+    def check_given_ridge(self) -> None:
+        """Raise ValueError for given items of a low-rank kernel without a jitter."""
+        if self.given is not None and self.is_low_rank and not self.jitter:
+            raise ValueError(
+                "probabilities beside given items of a LowRank kernel need a jitter: "
+                "pass one, such as jitter=1e-6 (1e-3 in single precision), or the "
+                "matrix itself"
+            )
 
     def without_axis(self, values: Tensor) -> Tensor:
         """Return ``values`` (B, ...), without the first axis if one set was given."""
@@ -133,6 +153,7 @@ def check_kernels(
     log_quality: Tensor | None,
     mask: Tensor | None,
     jitter: float,
+    given: Tensor | None = None,
 ) -> Kernels:
     """Return tensors as :class:`Kernels` of one precision, types and devices checked.
 
@@ -142,11 +163,14 @@ def check_kernels(
     is_low_rank = isinstance(kernel, LowRank)
     matrix: Any = kernel.features if isinstance(kernel, LowRank) else kernel
     _check_real("kernel", matrix, ", or LowRank")
-    check_tensors({"log_quality": log_quality, "mask": mask}, matrix.device)
-    if mask is not None and mask.dtype != torch.bool:
-        raise ValueError(
-            f"mask must be boolean, True where there is an item; got {mask.dtype}"
-        )
+    masks = {"mask": mask, "given": given}
+    check_tensors({"log_quality": log_quality, **masks}, matrix.device)
+    for name, flags in masks.items():
+        if flags is not None and flags.dtype != torch.bool:
+            where = "there is an item" if name == "mask" else "an item is given"
+            raise ValueError(
+                f"{name} must be boolean, True where {where}; got {flags.dtype}"
+            )
     dtype = torch.float64 if matrix.dtype == torch.float64 else torch.float32
     if log_quality is not None:
         _check_real("log_quality", log_quality)
@@ -154,34 +178,36 @@ def check_kernels(
             dtype = torch.float64
         log_quality = log_quality.to(dtype)
     check_number("jitter", jitter)
-    return Kernels(matrix.to(dtype), is_low_rank, log_quality, mask, jitter)
+    return Kernels(matrix.to(dtype), is_low_rank, log_quality, mask, given, jitter)
 
 
 def check_tensors(tensors: Mapping[str, Any], device: torch.device) -> None:
     """Raise ValueError for a named value other than None or a tensor on ``device``."""
-    for name, given in tensors.items():
-        if given is None:
+    for name, values in tensors.items():
+        if values is None:
             continue
-        if not isinstance(given, Tensor):
-            raise ValueError(f"{name} must be a tensor, got {type(given).__name__}")
-        if given.device != device:
-            raise ValueError(f"{name} is on {given.device}, but the kernel on {device}")
+        if not isinstance(values, Tensor):
+            raise ValueError(f"{name} must be a tensor, got {type(values).__name__}")
+        if values.device != device:
+            raise ValueError(
+                f"{name} is on {values.device}, but the kernel on {device}"
+            )
 
 
-def with_batch_axis(given: Kernels, name: str) -> Kernels:
+def with_batch_axis(kernels: Kernels, name: str) -> Kernels:
     """Return kernels with their shapes checked and a batch axis in every tensor.
 
     A tensor without one is the same for all sets; if none has one, there is one set.
     ``name`` is the name of the subsets in messages.
     """
-    names = ("log_quality", "mask", "false_positive", "false_negative", "costs")
-    tensors = {title: getattr(given, title) for title in (*names, "subsets")}
+    names = ("log_quality", "mask", "given", "false_positive", "false_negative")
+    tensors = {title: getattr(kernels, title) for title in (*names, "costs", "subsets")}
     rows = {title: each for title, each in tensors.items() if each is not None}
-    kernel = given.kernel
+    kernel = kernels.kernel
     if kernel.ndim not in (2, 3) or not (
-        given.is_low_rank or kernel.shape[-1] == kernel.shape[-2]
+        kernels.is_low_rank or kernel.shape[-1] == kernel.shape[-2]
     ):
-        what, last = ("features", "D") if given.is_low_rank else ("kernel", "N")
+        what, last = ("features", "D") if kernels.is_low_rank else ("kernel", "N")
         raise ValueError(
             f"{what} has shape {tuple(kernel.shape)}, expected (N, {last}) or "
             f"(B, N, {last})"
@@ -211,7 +237,10 @@ def with_batch_axis(given: Kernels, name: str) -> Kernels:
     }
     if kernel.ndim == 2:
         shared |= {"kernel": kernel.expand(n_sets, -1, -1), "is_shared": True}
-    return replace(given, is_single=not sizes, **shared)
+    batch = replace(kernels, is_single=not sizes, **shared)
+    if batch.given is None or batch.mask is None:
+        return batch
+    return replace(batch, given=batch.given & batch.mask)
 
 
 def _check_real(title: str, values: Any, others: str = "") -> None:

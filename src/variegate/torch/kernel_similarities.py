@@ -277,8 +277,8 @@ def _prepare_factors(
     columns = batch.pad_features([each.columns for each in factors])
     owner = torch.from_numpy(factors[0].owner).to(batch.device)
     for example, each in zip(batch.examples, factors, strict=True):
-        own = each.squared[example.members]
-        impossible = example.members[(own <= 0.0).all(axis=1)]
+        needed = np.union1d(example.members, example.ground_set.given)
+        impossible = needed[(each.squared[needed] <= 0.0).all(axis=1)]
         if len(impossible):
             raise impossible_item_error(example.position, impossible[0])
 

@@ -30,6 +30,9 @@ class LargeMarginLoss(nn.Module):
     Cholesky factorisation, one inverse and one product of ``N x N`` matrices, and three
     of them in memory.  It cannot be differentiated again.
 
+    Beside given items ``A`` the loss is that of the conditional process: ``L_{A ∪ y}``
+    stands for ``L_y``, the identity has zeros at ``A``, and sums leave ``A`` out.
+
     Parameters
     ----------
     lam : float, default=1.0
@@ -103,9 +106,10 @@ class LargeMarginLoss(nn.Module):
         ----------
         ensembles : LEnsembles
         targets : boolean tensor of shape (B, N), or item numbers (B, k)
-            The wanted subsets; rows of item numbers are padded with -1.  On a GPU,
-            boolean targets of large sets are waited for once, for the size of the
-            largest subset; item numbers are not.
+            The wanted subsets, without given items; rows of item numbers are padded
+            with -1.  On a GPU, boolean targets of large sets are waited for once, for
+            the size of the largest subset; item numbers are not, unless items are
+            given.
         false_positive, false_negative : tensor of shape (B, N), optional
             Costs of wrongly choosing and of missing each item, in place of 1 and
             ``omega``.
@@ -117,6 +121,7 @@ class LargeMarginLoss(nn.Module):
             false_positive=_check_costs("false_positive", false_positive),
             false_negative=_check_costs("false_negative", false_negative),
         )
+        batch.check_given_ridge()
         targets = batch.targets(self.omega)
         value, failed = batch.losses(targets, self.lam, self.hinge)
         self._calls += 1

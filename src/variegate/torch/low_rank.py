@@ -19,6 +19,9 @@ item.  For a diagonal matrix ``W``,
   ``G F = share ((1 + kept W) F A - F A Δ A)`` and ``G_ii = share_i (1 - h_i +
   kept_i W_i ((1 - h_i)² - h_i²) + g_i)``; in ``F`` it is ``2 (G + ε diag G) F``.
 
+Given items have ``u = 0`` and ``c = 0``, as in :mod:`variegate.torch.dense`, so that
+``E = ε s`` there: they need a ridge.
+
 For the loss, ``λ / m`` is within the weights ``W`` and ``⟨S_y⁻¹⟩`` is subtracted from
 ``G``.  Time is ``O(N D²)``.  Temporaries are of a chunk of rows at a time, all but the
 gradient itself; sums over items and ``D x D`` matrices are in double precision.
@@ -34,7 +37,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from variegate.torch.dense import TargetInverse, factor_cholesky
+from variegate.torch.dense import TargetInverse, factor_cholesky, fill_given
 from variegate.torch.targets import (
     Evaluation,
     LossSettings,
@@ -66,7 +69,9 @@ def loss(
     def evaluate(_: bool) -> Evaluation:
         """Return losses, failures, ``F`` to be saved, and pull_back."""
         features = _without_padding(F, targets.mask)
-        resolvent = DualResolvent(features, log_quality, targets.mask, jitter)
+        resolvent = DualResolvent(
+            features, log_quality, targets.mask, jitter, targets.is_given
+        )
         F_y = _member_rows(features, members)
         target = TargetInverse(F_y @ F_y.mT, targets, settings)
         marginals = partial(resolvent.marginals, features)
@@ -95,19 +100,25 @@ def loss(
 
 
 def marginals(
-    F: Tensor, log_quality: Tensor | None, mask: Tensor | None, jitter: float | Tensor
+    F: Tensor,
+    log_quality: Tensor | None,
+    mask: Tensor | None,
+    jitter: float | Tensor,
+    given: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Return inclusion probabilities (B, N), differentiable, and successes (B,).
 
-    ``K_ii`` is 0 where ``mask`` (B, N) is False.  A set succeeds, True, or has NaN if a
-    row is beyond ``_LONGEST_ROW`` or a number not finite.  ``jitter`` is ``ε``.
+    ``K_ii`` is 0 where ``mask`` (B, N) is False and at ``given`` items (B, N).  A set
+    succeeds, True, or has NaN if a row is beyond ``_LONGEST_ROW`` or a number not
+    finite.  ``jitter`` is ``ε``.
     """
 
     def evaluate(_: bool) -> Evaluation:
         """Return probabilities, successes, ``F`` to be saved, and pull_back."""
         features = _without_padding(F, mask)
-        resolvent = DualResolvent(features, log_quality, mask, jitter)
+        resolvent = DualResolvent(features, log_quality, mask, jitter, given)
         included, _ = resolvent.marginals(features)
+        included = fill_given(included, given)
         failed = ~resolvent.definite[:, None]
 
         def pull_back(W: Tensor, F: Tensor) -> tuple[Tensor, ...]:
@@ -147,15 +158,17 @@ class DualResolvent:
         log_quality: Tensor | None,
         mask: Tensor | None,
         jitter: float | Tensor,
+        given: Tensor | None = None,
     ) -> None:
         """Factor ``I + Γ`` of features (B, N, D); a log-quality of None is zeros."""
         squared = torch.linalg.vector_norm(F, dim=-1) ** 2
         u = torch.zeros_like(squared) if log_quality is None else log_quality
         if mask is not None:
             u = u.masked_fill(~mask, 0.0)
+        u = fill_given(u, given)
         above = u.clamp(min=0.0)
         p_squared = torch.exp(2.0 * u.clamp(max=0.0))
-        c_squared = torch.exp(-2.0 * above)
+        c_squared = fill_given(torch.exp(-2.0 * above), given)
         ridge = jitter * p_squared * squared
         E = c_squared + ridge
         short = p_squared * squared <= _LONGEST_ROW[F.dtype] * E
@@ -166,7 +179,8 @@ class DualResolvent:
         #: double (B, D, D): ``A = root rootᵀ``
         self.root, log_det = _inverse_root(_weighted_gram(F, self.share))
         # Where the quality is at most one, c = 1 and small ridges keep their digits.
-        log_E = torch.where(above > 0.0, torch.log(E) + 2.0 * above, torch.log1p(ridge))
+        is_scaled = above > 0.0 if given is None else (above > 0.0) | given
+        log_E = torch.where(is_scaled, torch.log(E) + 2.0 * above, torch.log1p(ridge))
         #: double (B,): ``log det(L + I)``
         self.log_det = log_det + log_E.sum(dim=-1, dtype=torch.float64)
         #: boolean (B,): whether the factorisation can be trusted

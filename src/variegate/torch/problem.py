@@ -38,7 +38,11 @@ from variegate.torch.kernel_similarities import (
     low_rank_form,
     prepare_kernel,
 )
-from variegate.torch.targets import NOT_DEFINITE, ZERO_PROBABILITY
+from variegate.torch.targets import (
+    IMPOSSIBLE_GIVEN,
+    NOT_DEFINITE,
+    ZERO_PROBABILITY,
+)
 
 
 class Stack:
@@ -58,8 +62,13 @@ class Stack:
     def build_kernels(self, at: Mapping[str, Tensor]) -> Kernels:
         """Return kernels at the parameters by name: theta (d,), intercept, kernel."""
         u = at["theta"] @ self.quality + at["intercept"].sum()
-        kernels, mask = self.kernel(at["kernel"]), self.batch.targets.mask
-        return replace(kernels, log_quality=u.view(self.batch.shape), mask=mask)
+        targets, u = self.batch.targets, u.view(self.batch.shape)
+        return replace(
+            self.kernel(at["kernel"]),
+            log_quality=u,
+            mask=targets.mask,
+            given=targets.is_given,
+        )
 
 
 class DeviceProblem(LearningProblem):
@@ -139,7 +148,7 @@ class DeviceProblem(LearningProblem):
             for number in failed.nonzero().flatten().tolist()
         ]
         position, reason = min(found)
-        if reason == ZERO_PROBABILITY:
+        if reason in (ZERO_PROBABILITY, IMPOSSIBLE_GIVEN):
             return zero_probability_error(position, self.jitter)
         return not_definite_error(position, self.jitter)
 

@@ -77,10 +77,12 @@ def marginal_roots(
 ) -> tuple[Tensor, Tensor]:
     """Return roots ``Q`` (B, R, N) of marginal kernels, ``K = QᵀQ``, and ranks (B,).
 
-    ``residuals`` are those of the kernels ``L`` before any item is taken, in double
-    precision and with columns; they are updated.  ``rounds`` is the largest rank.  With
+    ``residuals`` are those of the kernels ``L`` before any item but given ones is
+    taken, in double precision and with columns; they are updated.  ``rounds`` is the
+    largest rank.  Beside given items ``L`` is that of the conditional process.  With
     ``k``, ``K`` belongs to the multiple of ``L`` that expects about ``k`` items.
     """
+    first = residuals.count
     above = _NO_PART if k is None else -torch.inf
     _, gains = choose_items(residuals, rounds, above=above, open_ended=True)
     there = gains > -torch.inf
@@ -90,7 +92,8 @@ def marginal_roots(
     # An item with a nonzero entry has a residual of at least 1e-6 of its length, which
     # is at most the pivot: larger exponents belong to entries of zero.
     exponent = 0.5 * residuals.twice_log_scale[:, None, :] - pivots[:, :, None]
-    C = residuals.columns[:, : gains.shape[1]] * exponent.clamp_(max=16.0).exp_()
+    columns = residuals.columns[:, first : first + gains.shape[1]]
+    C = columns * exponent.clamp_(max=16.0).exp_()
     if k is not None:
         pivots = pivots + 0.5 * _log_multiple(gains, k)[:, None]
     r = torch.where(there, pivots.clamp(max=0.0).exp(), 0.0)

@@ -16,16 +16,20 @@ if TYPE_CHECKING:
     from variegate.torch.low_rank import DualResolvent
 
 #: Reasons of a failure: the subset has probability zero, ``L + I`` has no Cholesky
-#: factor, or the subset names an item twice or one that is not there.
-ZERO_PROBABILITY, NOT_DEFINITE, WRONG_TARGET = 1, 2, 3
+#: factor, the subset is not one of the candidates, or the given items have probability
+#: zero.
+ZERO_PROBABILITY, NOT_DEFINITE, WRONG_TARGET, IMPOSSIBLE_GIVEN = 1, 2, 3, 4
 
 _PROBLEMS = {
     ZERO_PROBABILITY: "its subset has probability zero: the kernel restricted to it is "
     "singular, or is so to rounding (a jitter helps)",
     NOT_DEFINITE: "its kernel is not positive semidefinite, holds NaN or infinite "
-    "numbers, or is singular with entries so large that L + I is singular to rounding: "
-    "add a jitter, or rescale it",
-    WRONG_TARGET: "its subset names an item twice, or one that is not there",
+    "numbers, is singular at its given items, or is singular with entries so large "
+    "that L + I is singular to rounding: add a jitter, or rescale it",
+    WRONG_TARGET: "its subset names an item twice, or one that is not there or is "
+    "given",
+    IMPOSSIBLE_GIVEN: "its given items have probability zero: the kernel restricted to "
+    "them is singular, or is so to rounding (a jitter helps)",
 }
 
 #: The least expected error, whose logarithm is finite.
@@ -73,20 +77,39 @@ class Targets:
     false_negative: Tensor | float = 1.0
     mask: Tensor | None = None  # boolean (B, N): true where there is an item
     dtype: torch.dtype = torch.float64  # of the costs
+    # boolean (B, N), or item numbers (B, g) padded with -1: the given items
+    given: Tensor | None = None
+
+    @cached_property
+    def is_given(self) -> Tensor | None:
+        """Which items (B, N) are given, False at padding; None if there are none."""
+        if self.given is None:
+            return None
+        is_given = self.given
+        if is_given.dtype != torch.bool:
+            is_given = make_indicator(is_given, self.n_items)
+        return is_given if self.mask is None else is_given & self.mask
 
     @property
     def indicator(self) -> Tensor:
-        """Which items (B, N) are wanted; False at padding."""
+        """Which items (B, N) are wanted or given; False at padding."""
         return self._resolved_subsets[1]
 
     @property
+    def wanted(self) -> Tensor:
+        """Which items (B, N) are wanted beside the given ones; False at padding."""
+        if self.is_given is None:
+            return self.indicator
+        return self.indicator & ~self.is_given
+
+    @property
     def is_invalid(self) -> Tensor:
-        """Whether a subset (B,) names an item twice, or one that is not there."""
+        """Whether a subset (B,) has an item twice, or one given or not there."""
         return self._resolved_subsets[2]
 
     @cached_property
     def _resolved_subsets(self) -> tuple[Tensor | None, Tensor, Tensor]:
-        """Item numbers (None if given as booleans), :attr:`indicator`, invalid sets.
+        """Item numbers (None if known as booleans), :attr:`indicator`, invalid sets.
 
         The numbers (B, k) are -1 for padding and for items that are not there.
         """
@@ -104,6 +127,11 @@ class Targets:
         if self.mask is not None:
             wrong = wrong | (indicator & ~self.mask).any(dim=1)
             indicator = indicator & self.mask
+        if self.given is not None and self.is_given is not None:
+            wrong = wrong | (indicator & self.is_given).any(dim=1)
+            indicator = indicator | self.is_given
+            is_numbers = numbers is not None and self.given.dtype != torch.bool
+            numbers = torch.cat([numbers, self.given], dim=1) if is_numbers else None
         return numbers, indicator, wrong
 
     @property
@@ -191,7 +219,7 @@ def evaluate_loss(
     """
     value, W = resolvent.log_det - target.log_det, None
     if log_quality is not None:
-        wanted = log_quality.masked_fill(~targets.indicator, 0.0)
+        wanted = log_quality.masked_fill(~targets.wanted, 0.0)
         value = value - 2.0 * wanted.sum(dim=-1, dtype=torch.float64)
     if settings.lam:
         included, excluded = marginals()
@@ -202,6 +230,10 @@ def evaluate_loss(
         W = (settings.lam / error)[:, None].to(included.dtype) * targets.signs
     failed = (~resolvent.definite).to(torch.uint8) * NOT_DEFINITE
     failed.masked_fill_(~target.definite, ZERO_PROBABILITY)
+    if targets.is_given is not None:
+        impossible = ~target.definite & ~resolvent.definite
+        impossible = impossible & targets.is_given.any(dim=1)
+        failed.masked_fill_(impossible, IMPOSSIBLE_GIVEN)
     failed.masked_fill_(targets.is_invalid, WRONG_TARGET)
     failed.masked_fill_(torch.isposinf(value) & (failed == 0), ZERO_PROBABILITY)
     failed.masked_fill_(~torch.isfinite(value) & (failed == 0), NOT_DEFINITE)

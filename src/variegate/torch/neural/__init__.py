@@ -32,7 +32,6 @@ from variegate.learning.examples import (
     fingerprint,
     label_validation_errors,
 )
-from variegate.linalg.determinants import with_jitter
 from variegate.report.notebook import format_number, html_card
 from variegate.solvers import SolverResult
 from variegate.torch.neural.networks import (
@@ -40,6 +39,7 @@ from variegate.torch.neural.networks import (
     DPPNetwork,
     Features,
     Items,
+    make_ensemble,
     make_first_network,
 )
 from variegate.torch.neural.storage import encode
@@ -214,7 +214,8 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
         ----------
         ground_sets : list of GroundSet
             A bare array stands for ``GroundSet(array)``.  Several blocks of similarity
-            features are put side by side.
+            features are put side by side.  Beside ``given`` items, networks learn to
+            choose from the candidates.
         subsets : list
             For each ground set, the wanted item numbers or a boolean mask.
         false_positive, false_negative : list of arrays of shape (N,), optional
@@ -362,16 +363,12 @@ class NeuralDPP(LearnedDisplay, DPPEstimator):
 
     # Choosing ---------------------------------------------------------------------
 
-    @torch.no_grad()
     def _ensemble(self, ground_set: GroundSet) -> LEnsemble:
-        """Return the ensemble of a ground set, on the CPU, jitter included."""
-        network = self._network_on_device()
-        network.features.check(ground_set)
-        alone = Example(0, ground_set, np.zeros(0, dtype=np.intp), 1.0, 1.0)
-        u, S = network(*Items([alone], network).batch(np.array([0])))
-        similarity = S[0].double().cpu().numpy()
-        jittered = with_jitter((similarity + similarity.T) / 2.0, self.jitter)
-        return LEnsemble.from_quality(jittered, u[0].cpu().numpy())
+        """Return the ensemble of a ground set, on the CPU, jitter included.
+
+        Beside given items it is that of the candidates.
+        """
+        return make_ensemble(self._network_on_device(), ground_set, self.jitter)
 
     @torch.no_grad()
     def _log_quality(self, features: FloatArray) -> FloatArray:

@@ -16,10 +16,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from variegate._typing import FloatArray, IntArray
+from variegate._typing import BoolArray, FloatArray, IntArray
+from variegate.ensemble import LEnsemble
 from variegate.ground_set import GroundSet, name_position_in_errors
 from variegate.kernels.features import as_dense
 from variegate.learning.examples import Example
+from variegate.linalg.determinants import with_jitter
 from variegate.torch.batches import ExampleBatch
 from variegate.torch.similarities import KindsSimilarity
 
@@ -240,6 +242,25 @@ class Items:
         return quality.index_select(0, rows), similarity.index_select(0, rows), batch
 
 
+def make_ensemble(
+    network: DPPNetwork, ground_set: GroundSet, jitter: float
+) -> LEnsemble:
+    """Return the ensemble of a ground set's candidates, on the CPU.
+
+    ``jitter`` is a ridge relative to the diagonal of the similarity.
+    """
+    network.features.check(ground_set)
+    alone = Example(0, ground_set, np.zeros(0, dtype=np.intp), 1.0, 1.0)
+    with torch.no_grad():
+        found = network(*Items([alone], network).batch(np.array([0])))
+    u, S = (part[0].double().cpu().numpy() for part in found)
+    S, given = with_jitter((S + S.T) / 2.0, jitter), ground_set.given
+    if len(given) == 0:
+        return LEnsemble.from_quality(S, u)
+    u[given] = 0.0  # it cancels
+    return LEnsemble.from_quality(S, u).condition(include=given)
+
+
 def _match_precision(module: nn.Module, numbers: Tensor) -> Tensor:
     """Return numbers in the precision of a module's weights, single without weights."""
     kinds = (p.dtype for p in module.parameters() if p.is_floating_point())
@@ -263,9 +284,18 @@ def make_first_network(
         return copy.deepcopy(model.network_)
     network = make_network(features, model, seed)
     quality, similarity = features.stack_features(examples)
+    candidates = np.concatenate([_is_candidate(each.ground_set) for each in examples])
     n_wanted = sum(len(example.members) for example in examples)
-    network.fit_scale(quality, similarity, n_wanted / len(quality))
+    share = n_wanted / int(candidates.sum())
+    network.fit_scale(quality[candidates], similarity, share)
     return network
+
+
+def _is_candidate(ground_set: GroundSet) -> BoolArray:
+    """Return whether each item (N,) of a ground set is a candidate, not given."""
+    is_candidate = np.ones(len(ground_set), dtype=np.bool_)
+    is_candidate[ground_set.given] = False
+    return is_candidate
 
 
 def make_network(features: Features, model: NeuralDPP, seed: int = 0) -> DPPNetwork:

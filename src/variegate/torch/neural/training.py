@@ -208,9 +208,15 @@ class Training:
         """Return the batch of the groups of these indices, its kernels, losses (B,)."""
         *features, batch = items.batch(numbers)
         u, S = self.network(*features, batch)
-        jitter = self.model.jitter
-        kernels = Kernels(S, log_quality=u, mask=batch.targets.mask, jitter=jitter)
-        return batch, kernels, kernels.losses(batch.targets, self.model.lam)[0]
+        targets = batch.targets
+        kernels = Kernels(
+            S,
+            log_quality=u,
+            mask=targets.mask,
+            given=targets.is_given,
+            jitter=self.model.jitter,
+        )
+        return batch, kernels, kernels.losses(targets, self.model.lam)[0]
 
     def _read_losses(self) -> None:
         """Add the losses of the latest steps to the total; refuse any not finite."""
