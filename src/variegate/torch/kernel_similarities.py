@@ -142,7 +142,9 @@ def _prepare_fixed_similarity(kernel: FixedKernel, batch: ExampleBatch) -> Simil
     impossible = (batch.targets.indicator & (own <= 0.0)).nonzero()
     if len(impossible):
         number, item = impossible[0].tolist()
-        raise impossible_item_error(batch.examples[number].position, item)
+        example = batch.examples[number]
+        is_given = item in example.ground_set.given
+        raise impossible_item_error(example.position, item, is_given)
     return lambda _: S
 
 
@@ -280,7 +282,8 @@ def _prepare_factors(
         needed = np.union1d(example.members, example.ground_set.given)
         impossible = needed[(each.squared[needed] <= 0.0).all(axis=1)]
         if len(impossible):
-            raise impossible_item_error(example.position, impossible[0])
+            is_given = impossible[0] in example.ground_set.given
+            raise impossible_item_error(example.position, impossible[0], is_given)
 
     def build_kernels(weights: Tensor) -> Kernels:
         """Return kernels of the columns times the roots of their factors' weights."""

@@ -38,11 +38,7 @@ from variegate.torch.kernel_similarities import (
     low_rank_form,
     prepare_kernel,
 )
-from variegate.torch.targets import (
-    IMPOSSIBLE_GIVEN,
-    NOT_DEFINITE,
-    ZERO_PROBABILITY,
-)
+from variegate.torch.targets import NOT_DEFINITE
 
 
 class Stack:
@@ -143,14 +139,14 @@ class DeviceProblem(LearningProblem):
     def _infeasible_error(self, failures: Sequence[Tensor]) -> InfeasibleError:
         """Return the error of the first failed set, from each stack's reasons (B,)."""
         found = [
-            (stack.batch.examples[number].position, int(failed[number]))
+            (stack.batch.examples[number], int(failed[number]))
             for stack, failed in zip(self._stacks, failures, strict=True)
             for number in failed.nonzero().flatten().tolist()
         ]
-        position, reason = min(found)
-        if reason in (ZERO_PROBABILITY, IMPOSSIBLE_GIVEN):
-            return zero_probability_error(position, self.jitter)
-        return not_definite_error(position, self.jitter)
+        example, reason = min(found, key=lambda failure: failure[0].position)
+        is_undefined = reason == NOT_DEFINITE
+        explain = not_definite_error if is_undefined else zero_probability_error
+        return explain(example.position, self.jitter, example.ground_set.given)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from variegate._typing import BoolArray, FloatArray, IntArray
+from variegate._typing import FloatArray, IntArray
 from variegate.ensemble import LEnsemble
 from variegate.ground_set import GroundSet, name_position_in_errors
 from variegate.kernels.features import as_dense
@@ -283,19 +283,11 @@ def make_first_network(
             )
         return copy.deepcopy(model.network_)
     network = make_network(features, model, seed)
-    quality, similarity = features.stack_features(examples)
-    candidates = np.concatenate([_is_candidate(each.ground_set) for each in examples])
+    _, similarity = features.stack_features(examples)
+    quality = np.concatenate([each.ground_set.candidate_quality for each in examples])
     n_wanted = sum(len(example.members) for example in examples)
-    share = n_wanted / int(candidates.sum())
-    network.fit_scale(quality[candidates], similarity, share)
+    network.fit_scale(quality, similarity, n_wanted / len(quality))
     return network
-
-
-def _is_candidate(ground_set: GroundSet) -> BoolArray:
-    """Return whether each item (N,) of a ground set is a candidate, not given."""
-    is_candidate = np.ones(len(ground_set), dtype=np.bool_)
-    is_candidate[ground_set.given] = False
-    return is_candidate
 
 
 def make_network(features: Features, model: NeuralDPP, seed: int = 0) -> DPPNetwork:
