@@ -27,11 +27,11 @@ _N_DIRECTIONS = 3
 _LARGEST_GAP = 5e-5
 _PAIRS = 1_000_000
 
-#: Candidates whose score is made exact first, so that most others fall behind.
+#: Candidates whose score is made exact before each step, so that others fall behind.
 _FOREMOST = 64
 
 #: Given items that candidates are compared with, step by step.
-_STAGES = (32, 128, 512)
+_STAGES = (64, 128, 256, 512)
 
 
 def find_copies(F: FloatArray, given: FloatArray) -> BoolArray:
@@ -44,16 +44,18 @@ def find_copies(F: FloatArray, given: FloatArray) -> BoolArray:
     directions /= np.linalg.norm(directions, axis=0)
     given = given[np.argsort(given @ directions[:, 0], kind="stable")]
     ours, theirs = F @ directions, given @ directions
-    first = np.searchsorted(theirs[:, 0], ours[:, 0] - _LARGEST_GAP)
-    end = np.searchsorted(theirs[:, 0], ours[:, 0] + _LARGEST_GAP, side="right")
-    rows = np.flatnonzero(end > first)
-    ends = np.cumsum((end - first)[rows])
+    keys = np.append(theirs[:, 0], np.inf)
+    first = np.searchsorted(keys, ours[:, 0] - _LARGEST_GAP)
+    rows = np.flatnonzero(keys[first] <= ours[:, 0] + _LARGEST_GAP)
+    first = first[rows]
+    counts = np.searchsorted(keys, ours[rows, 0] + _LARGEST_GAP, side="right") - first
+    ends = np.cumsum(counts)
     parts = np.searchsorted(ends, np.arange(_PAIRS, ends.max(initial=0), _PAIRS))
-    for part in np.split(rows, parts):
-        counts = (end - first)[part]
-        ours_of = np.repeat(part, counts)
-        within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-        theirs_of = np.repeat(first[part], counts) + within
+    for part in np.split(np.arange(len(rows)), parts):
+        count = counts[part]
+        ours_of = np.repeat(rows[part], count)
+        within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+        theirs_of = np.repeat(first[part], count) + within
         gap = np.abs(ours[ours_of, 1:] - theirs[theirs_of, 1:]).max(axis=1)
         is_close = gap <= _LARGEST_GAP
         ours_of, theirs_of = ours_of[is_close], theirs_of[is_close]
@@ -121,14 +123,14 @@ class Nearest:
         if not is_exact.all():
             best = score[is_exact].max(initial=-np.inf)
             rest = np.flatnonzero(~is_exact & (score >= best) & (score > -np.inf))
-            if len(rest) > _FOREMOST:
-                order = np.argpartition(-score[rest], _FOREMOST)
-                foremost = rest[order[:_FOREMOST]]
-                self._compare(foremost, len(self.given))
-                score[foremost] = rank(foremost)
-                best = max(best, score[foremost].max())
             for end in self.ends:
-                rest = rest[(score[rest] >= best) & (score[rest] > -np.inf)]
+                if len(rest) > _FOREMOST:
+                    order = np.argpartition(-score[rest], _FOREMOST)
+                    foremost = rest[order[:_FOREMOST]]
+                    self._compare(foremost, len(self.given))
+                    score[foremost] = rank(foremost)
+                    best = max(best, score[foremost].max())
+                    rest = rest[(score[rest] >= best) & (score[rest] > -np.inf)]
                 self._compare(rest, end)
                 score[rest] = rank(rest)
         item = int(np.argmax(score))
@@ -141,7 +143,9 @@ class Nearest:
             if start >= end:
                 continue
             for part in chunks(len(behind)):
-                items = behind[part]
+                items: IntArray | slice = behind[part]
+                if len(behind) == len(self.F):
+                    items = part  # a view, not a copy
                 cosines = self.F[items] @ self.given[start:end].T
                 nearest = round_off(cosines.max(axis=1))
                 self.values[items] = np.maximum(self.values[items], nearest)
