@@ -84,6 +84,10 @@ def select(
     per : array of shape (N,) or sequence of arrays, optional
         The label of every item, such as its source: any hashable values.  Several
         limits have as many arrays: ``at_most=(2, 3), per=(brands, authors)``.
+    given : array or SciPy sparse array of shape (M, D) or (D,), optional
+        Embeddings of items that are there already, such as the first page of results
+        or the documents of a prompt, for choices that do not repeat them.  They are not
+        candidates, and count neither in ``k`` nor in the budget and ``at_most``.
 
     Returns
     -------
@@ -101,6 +105,19 @@ def select(
     "mmr" and "max-min" start at the most relevant item.  Copies of chosen items come
     after all others, in "dpp" because they add nothing, in "mmr" by a rule.
 
+    Candidates that are copies of ``given`` items are never chosen, unless included, so
+    that fewer than ``k`` items can result.  The other candidates meet given items as
+    they meet chosen ones: "dpp" maximizes the determinant of both together, "mmr" and
+    "max-min" penalize the similarity to the nearest of both, "facility-location" starts
+    from what the given items cover, and for "k-medoids" they are centres besides its
+    ``k``.  For "top" and "random" they make no further difference.  Near copies (a
+    cosine of 0.9 or more) have no part in the unit of relevance, and weigh at most as
+    much as the most relevant of the others.
+
+    Many ``given`` items span all dimensions of the embeddings, and the determinant is
+    zero.  "dpp" then goes on as "mmr", and takes near copies last.  Parts of an item
+    outside the span count as noise up to a share of 1e-6 of its squared length.
+
     No N x N matrix is made.  "facility-location" looks at all pairs and takes at most
     20,000 items.
 
@@ -115,6 +132,8 @@ def select(
     array([0, 2])
     >>> select(articles, [3.0, 2.9, 1.0], budget=500, costs=[450, 300, 200])
     array([0])
+    >>> select(articles, [3.0, 2.9, 1.0], k=1, given=[1.0, 0.05])  # the next page
+    array([2])
     """
     if isinstance(method, Real):
         raise ValueError(
