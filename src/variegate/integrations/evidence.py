@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from variegate._validation import check_number
-from variegate.integrations.core import ContextWarning, TokenCounter
+from variegate.integrations.core import ContextWarning
+from variegate.integrations.documents import TokenCounter
 from variegate.text import Budget, Document, EvidenceSelector, MarkedSentence
 from variegate.text.question_input import as_passages
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from variegate._install import explain_missing
@@ -17,7 +17,8 @@ with explain_missing("the postprocessor needs LlamaIndex", "llamaindex"):
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
     from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 
-from variegate.integrations.core import Candidates, ContextSelector, Found
+from variegate.integrations.core import ContextSelector
+from variegate.integrations.documents import Candidates, Found
 from variegate.integrations.evidence import SENTENCES_KEY, EvidenceExtractor
 
 __all__ = ["VariegateEvidencePostprocessor", "VariegatePostprocessor"]
@@ -96,7 +97,20 @@ class VariegatePostprocessor(BaseNodePostprocessor):
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         """Return the chosen nodes, in the order of choice; the query is not used."""
-        chosen = self.selector.choose(self._as_found(nodes)) if nodes else ()
+        return self.choose(nodes)
+
+    def choose(
+        self, nodes: list[NodeWithScore], given: Sequence[NodeWithScore] = ()
+    ) -> list[NodeWithScore]:
+        """Return the chosen nodes, in the order of choice.
+
+        The choice does not repeat ``given`` nodes, which are in the prompt already.  A
+        query engine calls the postprocessor without them.
+        """
+        if not nodes:
+            return []
+        earlier = self._as_found(list(given))
+        chosen = self.selector.choose(self._as_found(nodes), given=earlier)
         return [nodes[place] for place in chosen]
 
     def _as_found(self, nodes: list[NodeWithScore]) -> Found:
