@@ -179,3 +179,53 @@ def test_llamaindex():
     assert [one.text for one in chosen] == expected(3)
     assert postprocessor.choose(nodes) == postprocessor.postprocess_nodes(nodes)
     assert postprocessor.choose([], given=prompt) == []
+
+
+QUESTION = "How much water does the tank hold?"
+SENTENCES = ["The tank holds ten litres of water.", "The tank is of steel."]
+
+
+def test_evidence_of_haystack():
+    need_framework_of("variegate.integrations.haystack")
+    from haystack import Document
+
+    from variegate.integrations import EvidenceExtractor
+    from variegate.integrations.haystack import VariegateEvidenceExtractor
+
+    documents = [Document(content=" ".join(SENTENCES))]
+    prompt = [Document(content=SENTENCES[0])]
+    extractor = VariegateEvidenceExtractor(EvidenceExtractor(budget=50))
+    for given, expected in ((prompt, SENTENCES[1]), (None, "\n".join(SENTENCES))):
+        (cut,) = extractor.run(QUESTION, documents, given)["documents"]
+        assert cut.content == expected
+
+
+def test_evidence_of_langchain():
+    need_framework_of("variegate.integrations.langchain")
+    from langchain_core.documents import Document
+
+    from variegate.integrations import EvidenceExtractor
+    from variegate.integrations.langchain import VariegateEvidenceCompressor
+
+    documents = [Document(page_content=" ".join(SENTENCES))]
+    prompt = [Document(page_content=SENTENCES[0])]
+    compressor = VariegateEvidenceCompressor(extractor=EvidenceExtractor(budget=50))
+    for given, expected in ((prompt, SENTENCES[1]), ((), "\n".join(SENTENCES))):
+        (cut,) = compressor.compress_documents(documents, QUESTION, given=given)
+        assert cut.page_content == expected
+
+
+def test_evidence_of_llamaindex():
+    need_framework_of("variegate.integrations.llamaindex")
+    from llama_index.core.schema import NodeWithScore, TextNode
+
+    from variegate.integrations import EvidenceExtractor
+    from variegate.integrations.llamaindex import VariegateEvidencePostprocessor
+
+    nodes = [NodeWithScore(node=TextNode(text=" ".join(SENTENCES)))]
+    prompt = [NodeWithScore(node=TextNode(text=SENTENCES[0]))]
+    part = VariegateEvidencePostprocessor(extractor=EvidenceExtractor(budget=50))
+    for given, expected in ((prompt, SENTENCES[1]), ((), "\n".join(SENTENCES))):
+        (cut,) = part.cut(nodes, QUESTION, given)
+        assert cut.text == expected
+    assert part.cut([], QUESTION, prompt) == []

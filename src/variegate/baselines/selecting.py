@@ -13,7 +13,8 @@ from variegate._random import as_generator
 from variegate._typing import BoolArray, IntArray, RandomState, SubsetLike
 from variegate._validation import check_choice, check_count
 from variegate.baselines.inputs import check_embeddings, check_relevance
-from variegate.baselines.methods import METHODS, Items
+from variegate.baselines.items import Items
+from variegate.baselines.methods import METHODS
 from variegate.baselines.redundancy import find_copies
 from variegate.baselines.units import in_units, n_competing
 from variegate.decoding import Constraint

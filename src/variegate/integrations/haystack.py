@@ -170,14 +170,24 @@ class VariegateEvidenceExtractor:
         return extractor
 
     @component.output_types(documents=list[Document])
-    def run(self, query: str, documents: list[Document]) -> dict[str, list[Document]]:
-        """Return documents, cut to their chosen sentences, in a dict ``documents``."""
+    def run(
+        self,
+        query: str,
+        documents: list[Document],
+        given: list[Document] | None = None,
+    ) -> dict[str, list[Document]]:
+        """Return documents, cut to their chosen sentences, in a dict ``documents``.
+
+        Sentences of ``given`` documents, which are in the prompt already, are not
+        chosen.
+        """
         if not documents:
             return {"documents": []}
         extracts = self.extractor.extract(
             query,
             [document.content or "" for document in documents],
             [str(document.meta.get(self.title_key, "")) for document in documents],
+            [document.content or "" for document in given or ()],
         )
         cut = []
         for one in extracts:

@@ -153,15 +153,25 @@ class VariegateEvidenceCompressor(BaseDocumentCompressor):
     title_key: str = "title"
 
     def compress_documents(
-        self, documents: Sequence[Document], query: str, callbacks: Any = None
+        self,
+        documents: Sequence[Document],
+        query: str,
+        callbacks: Any = None,
+        *,
+        given: Sequence[Document] = (),
     ) -> list[Document]:
-        """Return the documents with only their chosen sentences, one a line."""
+        """Return the documents with only their chosen sentences, one a line.
+
+        Sentences of ``given`` documents, which are in the prompt already, are not
+        chosen.
+        """
         if not documents:
             return []
         extracts = self.extractor.extract(
             query,
             [document.page_content for document in documents],
             [str(document.metadata.get(self.title_key, "")) for document in documents],
+            [document.page_content for document in given],
         )
         return [
             documents[one.place].model_copy(

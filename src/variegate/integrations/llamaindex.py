@@ -193,14 +193,35 @@ class VariegateEvidencePostprocessor(BaseNodePostprocessor):
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         """Return the nodes with only their chosen sentences, one a line."""
+        if nodes and query_bundle is None:
+            raise ValueError("give the query that the sentences answer: query_str=...")
+        return [] if query_bundle is None else self.cut(nodes, query_bundle.query_str)
+
+    def cut(
+        self,
+        nodes: list[NodeWithScore],
+        query: str,
+        given: Sequence[NodeWithScore] = (),
+    ) -> list[NodeWithScore]:
+        """Return the nodes with only their chosen sentences, one a line.
+
+        Sentences of ``given`` nodes, which are in the prompt already, are not chosen.
+        A query engine calls the postprocessor without them.
+        """
         if not nodes:
             return []
-        if query_bundle is None:
-            raise ValueError("give the query that the sentences answer: query_str=...")
+
+        def texts_of(some: Sequence[NodeWithScore]) -> list[str]:
+            """Return the texts of nodes, without metadata."""
+            return [
+                one.node.get_content(metadata_mode=MetadataMode.NONE) for one in some
+            ]
+
         extracts = self.extractor.extract(
-            query_bundle.query_str,
-            [one.node.get_content(metadata_mode=MetadataMode.NONE) for one in nodes],
+            query,
+            texts_of(nodes),
             [str(one.node.metadata.get(self.title_key, "")) for one in nodes],
+            texts_of(given),
         )
         cut = []
         for one in extracts:
