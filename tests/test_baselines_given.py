@@ -141,7 +141,10 @@ def test_given_items_are_included_ones_that_do_not_count(method, n_given):
 
 @pytest.mark.parametrize("n_given", [1, 70, 300, 1000])
 @pytest.mark.parametrize("is_relevant", [False, True])
-def test_mmr_skips_only_comparisons_that_cannot_matter(n_given, is_relevant):
+def test_mmr_skips_only_comparisons_that_cannot_matter(
+    n_given, is_relevant, monkeypatch
+):
+    monkeypatch.setattr(redundancy, "_BLOCK", 300)
     X, relevance, G = draw_items(n_given, n_items=500, n_given=n_given, n_columns=20)
     if not is_relevant:
         relevance = np.zeros(500)
@@ -221,7 +224,7 @@ def test_only_copies_leave_nothing_to_choose():
     assert chosen.tolist() == [1]
 
 
-@pytest.mark.parametrize("pairs", [1, 10, 10**6])
+@pytest.mark.parametrize("pairs", [0, 1, 10, 10**6])
 @drawn(seed=st.integers(0, 10**6))
 def test_copies_are_found(pairs, seed):
     rng = np.random.default_rng(seed)
@@ -231,7 +234,9 @@ def test_copies_are_found(pairs, seed):
     G = G[G.any(axis=1)] + rng.normal(0, 1e-7, (G.any(axis=1).sum(), 4))
     G /= np.linalg.norm(G, axis=1, keepdims=True)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(redundancy, "_PAIRS", pairs)
+        patched.setattr(redundancy, "_PAIRS", max(1, pairs))
+        if pairs == 0:
+            patched.setattr(redundancy, "_MOST_PAIRS", -1)
         found = redundancy.find_copies(F, G)
     assert found.tolist() == ((F @ G.T).max(axis=1, initial=0.0) > 0.999).tolist()
 

@@ -25,7 +25,13 @@ NEAR_COPY = 0.9
 #: taken, the largest difference of copies there, and pairs that are compared at a time.
 _N_DIRECTIONS = 3
 _LARGEST_GAP = 5e-5
-_PAIRS = 1_000_000
+_PAIRS = 20_000
+
+#: Pairs for each candidate from which a product of matrices is faster.
+_MOST_PAIRS = 20
+
+#: Given items that chunks of candidates are compared with at a time.
+_BLOCK = 1000
 
 #: Candidates whose score is made exact before each step, so that others fall behind.
 _FOREMOST = 64
@@ -49,6 +55,8 @@ def find_copies(F: FloatArray, given: FloatArray) -> BoolArray:
     rows = np.flatnonzero(keys[first] <= ours[:, 0] + _LARGEST_GAP)
     first = first[rows]
     counts = np.searchsorted(keys, ours[rows, 0] + _LARGEST_GAP, side="right") - first
+    if counts.sum() > _MOST_PAIRS * len(F):
+        return _largest_cosines(F, given) >= COPY
     ends = np.cumsum(counts)
     parts = np.searchsorted(ends, np.arange(_PAIRS, ends.max(initial=0), _PAIRS))
     for part in np.split(np.arange(len(rows)), parts):
@@ -62,6 +70,16 @@ def find_copies(F: FloatArray, given: FloatArray) -> BoolArray:
         cosine = np.einsum("ij,ij->i", F[ours_of], given[theirs_of])
         found[ours_of[round_off(cosine) >= COPY]] = True
     return found
+
+
+def _largest_cosines(F: FloatArray, given: FloatArray) -> FloatArray:
+    """Return the rounded cosine (N,) of each row with the nearest given one."""
+    largest = np.full(len(F), -1.0)
+    for rows in chunks(len(F)):
+        for start in range(0, len(given), _BLOCK):
+            cosines = F[rows] @ given[start : start + _BLOCK].T
+            largest[rows] = np.maximum(largest[rows], cosines.max(axis=1))
+    return round_off(largest)
 
 
 def basis_of(rows: FloatArray) -> FloatArray:
@@ -142,11 +160,10 @@ class Nearest:
             behind = rows[self.n_compared[rows] == start]
             if start >= end:
                 continue
+            are_all = len(behind) == len(self.F)
             for part in chunks(len(behind)):
-                items: IntArray | slice = behind[part]
-                if len(behind) == len(self.F):
-                    items = part  # a view, not a copy
-                cosines = self.F[items] @ self.given[start:end].T
-                nearest = round_off(cosines.max(axis=1))
+                items = behind[part]
+                F = self.F[part] if are_all else self.F[items]  # a view, or a copy
+                nearest = _largest_cosines(F, self.given[start:end])
                 self.values[items] = np.maximum(self.values[items], nearest)
             self.n_compared[behind] = end
