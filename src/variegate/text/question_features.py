@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from itertools import pairwise
 
 import numpy as np
 
-from variegate._typing import FloatArray, IntArray
+from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.linalg.cosine import unit_rows
-from variegate.text.languages import LANGUAGES
 from variegate.text.question_view import APART, QuestionView
+from variegate.text.terms import TermMatrix, Tokens
 from variegate.text.words import split_words
 
 Features = dict[str, FloatArray]
@@ -22,9 +21,6 @@ _ASKS_NUMBER = re.compile(r"\b(when|how (many|much|old|long|often)|what year)\b"
 _ASKS_NAME = re.compile(r"\b(who|whom|whose|where|which)\b", re.I)
 _ASKS_REASON = re.compile(r"\b(why|how)\b(?! (many|much|old|long|often))", re.I)
 _BRACKETS = re.compile(r"\(.*?\)")
-_PRONOUNS = LANGUAGES["english"].pronouns | {
-    "this", "these", "that", "those", "his", "its",
-}  # fmt: skip
 
 
 def quality_features(view: QuestionView) -> Features:
@@ -51,13 +47,14 @@ def _coverage_features(view: QuestionView) -> Features:
     like_best = matrix.cosines_to_row(best)
     like_best[best] = 0.0
     only = has * (has.sum(axis=0) == 1.0)
-    asked = set(pairwise(view.question_terms))
-    pairs = [len(asked.intersection(pairwise(one))) for one in view.sentence_terms]
+    ranked = {
+        "coverage": view.coverage,
+        "BM25": view.bm25,
+        "cosine": matrix.cosines(view.terms),
+    }
     return {
-        **_with_ranks("coverage", view.coverage),
-        **_with_ranks("BM25", view.bm25),
-        **_with_ranks("cosine", matrix.cosines(view.terms)),
-        "pairs of terms": np.array(pairs, dtype=np.float64),
+        **_with_ranks(ranked),
+        "pairs of terms": _count_pairs(view),
         "rarest term": (has * weights).max(axis=1, initial=0.0),
         "terms of no other": only @ weights / total,
         "terms beyond the best": (has * (1.0 - has[best])) @ weights / view.reachable,
@@ -65,34 +62,50 @@ def _coverage_features(view: QuestionView) -> Features:
     }
 
 
+def _count_pairs(view: QuestionView) -> FloatArray:
+    """Return the number (N,) of distinct pairs of terms shared with the question.
+
+    A pair is two content words without another between them.
+    """
+    texts, terms = view.content.texts, view.content.facts["term"]
+    base = len(view.vocabulary.terms)
+    pairs = np.where(texts[1:] == texts[:-1], terms[:-1] * base + terms[1:], -1)
+    asked = {one * base + other for one, other in pairwise(view.question_terms)}
+    found = np.zeros(len(view))
+    for pair in asked:
+        found[texts[:-1][pairs == pair]] += 1.0
+    return found
+
+
 def _wording_features(view: QuestionView) -> Features:
     """Return features of names, numbers, pronouns and length.
 
     A name is a word with a capital that is neither a function word nor the first.
     """
-    asked = _names_in(view.question_words, view)
-    digits = set(filter(str.isdigit, view.question_words))
-    is_pronoun = _PRONOUNS.union(map(str.capitalize, _PRONOUNS))
-    new, shared, pronouns = [], [], []
-    for words, terms in zip(view.words, view.sentence_terms, strict=True):
-        new.append(len(_names_in(words, view) - asked))
-        shared.append(len(asked.intersection(terms)))
-        pronouns.append(sum(map(is_pronoun.__contains__, words)))
-    n_new = np.log1p(new)
-    has_digit = _flags(map(re.compile(r"\d").search, view.sentences))
-    length = np.log(np.maximum(1, list(map(len, view.words))))
-    starts = (bool(words) and words[0] in is_pronoun for words in view.words)
+    tokens, facts = view.tokens, view.tokens.facts
+    lengths = tokens.count()
+    is_first = np.diff(tokens.texts, prepend=-1) > 0
+    asked = list({*view.question_tokens.facts["name"][1:].tolist()} - {0})
+    shared = view.has[:, [view.terms.index(name) for name in asked]]
+    names = np.where(is_first, 0, facts["name"])
+    for name in asked:
+        names[names == name] = 0
+    is_new, base = names > 0, int(names.max(initial=0)) + 1
+    cells = np.unique(tokens.texts[is_new] * base + names[is_new])
+    n_new = np.log1p(np.bincount(cells // base, minlength=len(view)))
+    digits = [view.vocabulary[word] for word in view.question_words if word.isdigit()]
+    has_digit = _flags(tokens.count(facts["has_digit"]))
+    length = np.log(np.maximum(1, lengths))
+    is_pronoun = facts["is_pronoun"]
     return {
-        "names of the question": np.array(shared) / max(1, len(asked)),
-        "numbers of the question": _flags(
-            not digits.isdisjoint(words) for words in view.words
-        ),
+        "names of the question": shared.sum(axis=1) / max(1, len(asked)),
+        "numbers of the question": _flags(tokens.count(np.isin(tokens.words, digits))),
         "has a number": has_digit,
         "other names": n_new,
         "number, if one is asked": _asks(_ASKS_NUMBER, view) * has_digit,
         "names, if one is asked": _asks(_ASKS_NAME, view) * n_new,
-        "begins with a pronoun": _flags(starts),
-        "pronouns": np.array(pronouns, dtype=np.float64),
+        "begins with a pronoun": _flags(tokens.count(is_first & is_pronoun)),
+        "pronouns": tokens.count(is_pronoun).astype(np.float64),
         "length": length,
         "length squared": length**2,
     }
@@ -126,19 +139,22 @@ def _title_features(view: QuestionView) -> Features:
     best, worth = best[document], of_document[document]
     number_of = {title: k for k, title in enumerate(dict.fromkeys(view.titles))}
     titles, of = list(number_of), np.array([number_of[one] for one in view.titles])
-    terms = list(map(view.terms_in, map(split_words, titles)))
-    has = (view.count_terms(terms) > 0.0) * 1.0
-    share = (has.sum(axis=1) / [max(1, len(set(one))) for one in terms])[of]
+    words = Tokens.of(view.vocabulary, list(map(split_words, titles)))
+    terms = TermMatrix.of_tokens(words[words.facts["term"] > 0])
+    has = (terms.counts_of(view.terms) > 0.0) * 1.0
+    n_terms = np.bincount(terms.rows, minlength=len(titles))
+    share = (has.sum(axis=1) / np.maximum(1, n_terms))[of]
     with_title = np.maximum(has[of], view.has) @ view.weights
     asked, mentioned, mentions = _find_mentions(view, titles, of, worth)
     first = _flags(view.places % APART == 0.0)
+    ranks = _ranks(of_document[None])[:, document]
     return {
-        **_with_ranks("coverage of the document", worth, _ranks(of_document)[document]),
+        **_with_ranks({"coverage of the document": worth}, ranks),
         "best coverage in the document": best,
         "is best in the document": _flags(view.coverage >= best),
         "share of the title": share,
         "coverage with the title": with_title / max(1e-9, float(view.weights.sum())),
-        "coverage with the title, standardized": _standardized(with_title),
+        "coverage with the title, standardized": _standardized(with_title[None])[0],
         "title in the question": asked,
         "title in other documents": mentioned,
         "other title": mentions,
@@ -161,27 +177,39 @@ def _find_mentions(
     asked, mentioned = np.zeros(len(titles)), np.zeros(len(titles))
     mentions = np.zeros(len(view))
     if 1 < len(titles) <= _MOST_TITLES:
-        texts = [f" {' '.join(words)} ".lower() for words in view.words]
         question = f" {' '.join(view.question_words)} ".lower()
-        names = [split_words(_BRACKETS.sub("", title)) for title in titles]
-        for k, words in enumerate(names):
-            name = f" {' '.join(words)} ".lower()
+        for k, title in enumerate(titles):
+            words = split_words(_BRACKETS.sub("", title).lower())
             if not words:
                 continue
-            asked[k] = name in question
-            rows = [i for i, text in enumerate(texts) if name in text and of[i] != k]
-            if rows:
+            asked[k] = f" {' '.join(words)} " in question
+            rows = _rows_with(view, words)
+            rows = rows[of[rows] != k]
+            if len(rows):
                 mentioned[k] = view.coverage[rows].max()
                 mentions[rows] = np.maximum(mentions[rows], worth[of == k].max())
     return asked[of], mentioned[of], mentions
 
 
+def _rows_with(view: QuestionView, words: list[str]) -> IntArray:
+    """Return the sentences that have lower-case words in this order, in any case."""
+    numbers, texts = view.tokens.facts["lower"], view.tokens.texts
+    name = list(map(view.vocabulary.__getitem__, words))
+    starts = np.flatnonzero(numbers == name[0])
+    for step, number in enumerate(name[1:], start=1):
+        starts = starts[starts + step < len(numbers)]
+        after = starts + step
+        starts = starts[(numbers[after] == number) & (texts[after] == texts[starts])]
+    return np.unique(texts[starts])
+
+
 def _vector_features(view: QuestionView) -> Features:
     """Return features of cosines of sentences' words with the question's terms."""
     near, total = view.nearness, max(1e-9, float(view.weights.sum()))
-    features = Features()
-    for power, name in ((1, "near terms"), (2, "nearer terms"), (4, "nearest terms")):
-        features |= _with_ranks(name, near**power @ view.weights / total)
+    powers = ((1, "near terms"), (2, "nearer terms"), (4, "nearest terms"))
+    features = _with_ranks(
+        {name: near**power @ view.weights / total for power, name in powers}
+    )
     best = near[int(features["nearer terms"].argmax())]
     beyond = near**2 * (1.0 - best) @ view.weights / total
     return {**features, "near terms beyond the best": beyond}
@@ -198,7 +226,7 @@ def _embedding_features(view: QuestionView) -> Features:
     like_best[best] = 0.0
     mean = unit_rows(sentences.mean(axis=0)[None])[0]
     return {
-        **_with_ranks("cosine of embeddings", cosine),
+        **_with_ranks({"cosine of embeddings": cosine}),
         "embedding like the best": like_best,
         "cosine beside": np.maximum(np.r_[0.0, cosine[:-1]], np.r_[cosine[1:], 0.0]),
         "embedding like the mean": sentences @ mean,
@@ -210,37 +238,35 @@ def _asks(pattern: re.Pattern[str], view: QuestionView) -> float:
     return float(pattern.search(view.question) is not None)
 
 
-def _names_in(words: list[str], view: QuestionView) -> set[str]:
-    """Return the terms of words with a capital, without the first word."""
-    return set(map(view.term_of.names.__getitem__, words[1:])) - {""}
+def _flags(values: IntArray | BoolArray) -> FloatArray:
+    """Return 1 for true values and numbers above 0, 0 for others."""
+    return (values > 0).astype(np.float64)
 
 
-def _flags(values: Iterable[object]) -> FloatArray:
-    """Return 1 for true values, 0 for others."""
-    return np.array([bool(value) for value in values], dtype=np.float64)
-
-
-def _ranks(values: FloatArray) -> FloatArray:
-    """Return the rank of each value, 0 for the largest; the first of equal ones."""
-    ranks = np.empty(len(values))
-    ranks[np.argsort(-values, kind="stable")] = np.arange(len(values))
+def _ranks(rows: FloatArray) -> FloatArray:
+    """Return the rank of each value in its row, 0 for the largest; ties in order."""
+    ranks = np.empty(rows.shape)
+    places = np.argsort(-rows, axis=1, kind="stable")
+    ranks[np.arange(len(rows))[:, None], places] = np.arange(rows.shape[1])
     return ranks
 
 
-def _standardized(values: FloatArray) -> FloatArray:
-    """Return values with mean 0 and variance 1, zeros if all are equal."""
-    deviation = float(values.std())
-    spread = deviation if deviation > 1e-12 else np.inf
-    return np.asarray((values - values.mean()) / spread)
+def _standardized(rows: FloatArray) -> FloatArray:
+    """Return rows with mean 0 and variance 1, zeros where all values are equal."""
+    deviations = rows.std(axis=1, keepdims=True)
+    spread = np.where(deviations > 1e-12, deviations, np.inf)
+    return np.asarray((rows - rows.mean(axis=1, keepdims=True)) / spread)
 
 
-def _with_ranks(
-    name: str, values: FloatArray, ranks: FloatArray | None = None
-) -> Features:
-    """Return values by name, the same standardized, and log(1 + their ``ranks``)."""
-    ranks = _ranks(values) if ranks is None else ranks
-    return {
-        name: values,
-        f"{name}, standardized": _standardized(values),
-        f"{name}, rank": np.log1p(ranks),
-    }
+def _with_ranks(features: Features, ranks: FloatArray | None = None) -> Features:
+    """Return each feature, the same standardized, and log(1 + its ``ranks``)."""
+    rows = np.array(list(features.values()))
+    ranks = np.log1p(_ranks(rows) if ranks is None else ranks)
+    found = Features()
+    for name, values, standard, rank in zip(
+        features, rows, _standardized(rows), ranks, strict=True
+    ):
+        found[name] = values
+        found[f"{name}, standardized"] = standard
+        found[f"{name}, rank"] = rank
+    return found
