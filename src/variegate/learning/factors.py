@@ -178,7 +178,7 @@ def learned_ensemble(
         factors, weights = _low_rank_and_weights(ground_set, kernel, parameters)
         if factors is not None:
             return _ensemble_of_factor(factors, weights, log_quality)
-    S = kernel.value(kernel.prepare(ground_set), parameters)
+    S = kernel.similarity(ground_set, parameters)
     return LEnsemble.from_quality(with_jitter(S, jitter), log_quality)
 
 

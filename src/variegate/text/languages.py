@@ -107,6 +107,16 @@ def other_language(name: str) -> str | None:
     return next((str(other) for code, other in known if wanted in (code, other)), None)
 
 
+def _main_script(text: str) -> str | None:
+    """Return the name of the script of half of a text's letters; None without one."""
+    if text.isascii():
+        return "latin" if _SCRIPTS["latin"].search(text) else None
+    letters = sum(map(str.isalpha, text))
+    counts = {name: len(found.findall(text)) for name, found in _SCRIPTS.items()}
+    script = max(counts, key=lambda name: counts[name])
+    return script if letters and counts[script] >= 0.5 * letters else None
+
+
 def _language_shares(text: str) -> dict[str, float]:
     """Return by language the share of a text's words that are common in the language.
 
@@ -114,10 +124,8 @@ def _language_shares(text: str) -> dict[str, float]:
     no script of ``_SCRIPTS`` has half of the letters.
     """
     text = text[:_ENOUGH].lower()
-    letters = sum(map(str.isalpha, text))
-    counts = {name: len(found.findall(text)) for name, found in _SCRIPTS.items()}
-    script = max(counts, key=lambda name: counts[name])
-    if not letters or counts[script] < 0.5 * letters:
+    script = _main_script(text)
+    if script is None:
         return {}
     if script in ("greek", "hebrew"):
         return {script: 1.0}

@@ -67,7 +67,7 @@ def _count_pairs(view: QuestionView) -> FloatArray:
 
     A pair is two content words without another between them.
     """
-    texts, terms = view.content.texts, view.content.facts["term"]
+    texts, terms = view.content.texts, view.content.facts("term")
     base = len(view.vocabulary.terms)
     pairs = np.where(texts[1:] == texts[:-1], terms[:-1] * base + terms[1:], -1)
     asked = {one * base + other for one, other in pairwise(view.question_terms)}
@@ -82,33 +82,45 @@ def _wording_features(view: QuestionView) -> Features:
 
     A name is a word with a capital that is neither a function word nor the first.
     """
-    tokens, facts = view.tokens, view.tokens.facts
-    lengths = tokens.count()
+    tokens = view.tokens
     is_first = np.diff(tokens.texts, prepend=-1) > 0
-    asked = list({*view.question_tokens.facts["name"][1:].tolist()} - {0})
+    asked = list({*view.question_tokens.facts("name")[1:].tolist()} - {0})
     shared = view.has[:, [view.terms.index(name) for name in asked]]
-    names = np.where(is_first, 0, facts["name"])
-    for name in asked:
-        names[names == name] = 0
-    is_new, base = names > 0, int(names.max(initial=0)) + 1
-    cells = np.unique(tokens.texts[is_new] * base + names[is_new])
-    n_new = np.log1p(np.bincount(cells // base, minlength=len(view)))
     digits = [view.vocabulary[word] for word in view.question_words if word.isdigit()]
-    has_digit = _flags(tokens.count(facts["has_digit"]))
-    length = np.log(np.maximum(1, lengths))
-    is_pronoun = facts["is_pronoun"]
+    has_digit = tokens.has(tokens.facts("digit") > 0)
+    is_pronoun = tokens.facts("pronoun") > 0
+    n_new = np.log1p(_count_names(tokens, is_first, asked))
+    length = np.log(np.maximum(1, tokens.count()))
     return {
         "names of the question": shared.sum(axis=1) / max(1, len(asked)),
-        "numbers of the question": _flags(tokens.count(np.isin(tokens.words, digits))),
+        "numbers of the question": tokens.has(_equals_any(tokens.words, digits)),
         "has a number": has_digit,
         "other names": n_new,
         "number, if one is asked": _asks(_ASKS_NUMBER, view) * has_digit,
         "names, if one is asked": _asks(_ASKS_NAME, view) * n_new,
-        "begins with a pronoun": _flags(tokens.count(is_first & is_pronoun)),
+        "begins with a pronoun": tokens.has(is_first & is_pronoun),
         "pronouns": tokens.count(is_pronoun).astype(np.float64),
         "length": length,
         "length squared": length**2,
     }
+
+
+def _count_names(tokens: Tokens, is_first: BoolArray, known: list[int]) -> IntArray:
+    """Return the number (N,) of distinct names in texts, without ``known`` ones."""
+    names = tokens.facts("name")
+    is_new = (names > 0) & ~is_first & ~_equals_any(names, known)
+    names, texts = names[is_new], tokens.texts[is_new]
+    base = len(tokens.vocabulary.terms)
+    cells = np.unique(texts * base + names)
+    return np.bincount(cells // base, minlength=tokens.n_texts)
+
+
+def _equals_any(values: IntArray, few: list[int]) -> BoolArray:
+    """Return whether each value is one of a few."""
+    found = np.zeros(len(values), dtype=bool)
+    for one in few:
+        found |= values == one
+    return found
 
 
 def _position_features(view: QuestionView) -> Features:
@@ -130,17 +142,18 @@ def _position_features(view: QuestionView) -> Features:
 
 def _title_features(view: QuestionView) -> Features:
     """Return features of the document and the title or heading of each sentence."""
-    numbers, document = np.unique(view.documents, return_inverse=True)
-    covered = np.zeros((len(numbers), len(view.terms)))
-    np.maximum.at(covered, document, view.has)
+    _, document, sizes = np.unique(
+        view.documents, return_inverse=True, return_counts=True
+    )
+    order, starts = np.argsort(document, kind="stable"), np.cumsum(sizes) - sizes
+    covered = np.maximum.reduceat(view.has[order], starts, axis=0)
     of_document = covered @ view.weights / view.reachable
-    best = np.zeros(len(numbers))
-    np.maximum.at(best, document, view.coverage)
-    best, worth = best[document], of_document[document]
+    best = np.maximum.reduceat(view.coverage[order], starts)[document]
+    worth = of_document[document]
     number_of = {title: k for k, title in enumerate(dict.fromkeys(view.titles))}
     titles, of = list(number_of), np.array([number_of[one] for one in view.titles])
     words = Tokens.of(view.vocabulary, list(map(split_words, titles)))
-    terms = TermMatrix.of_tokens(words[words.facts["term"] > 0])
+    terms = TermMatrix.of_tokens(words.content())
     has = (terms.counts_of(view.terms) > 0.0) * 1.0
     n_terms = np.bincount(terms.rows, minlength=len(titles))
     share = (has.sum(axis=1) / np.maximum(1, n_terms))[of]
@@ -174,33 +187,45 @@ def _find_mentions(
     the coverage of the best other sentence that has it; and the coverage of the best
     document whose title the sentence has.
     """
-    asked, mentioned = np.zeros(len(titles)), np.zeros(len(titles))
-    mentions = np.zeros(len(view))
-    if 1 < len(titles) <= _MOST_TITLES:
-        question = f" {' '.join(view.question_words)} ".lower()
-        for k, title in enumerate(titles):
-            words = split_words(_BRACKETS.sub("", title).lower())
-            if not words:
-                continue
-            asked[k] = f" {' '.join(words)} " in question
-            rows = _rows_with(view, words)
-            rows = rows[of[rows] != k]
-            if len(rows):
-                mentioned[k] = view.coverage[rows].max()
-                mentions[rows] = np.maximum(mentions[rows], worth[of == k].max())
-    return asked[of], mentioned[of], mentions
+    if not 1 < len(titles) <= _MOST_TITLES:
+        return np.zeros(len(view)), np.zeros(len(view)), np.zeros(len(view))
+    names = [split_words(_BRACKETS.sub("", title)) for title in titles]
+    has_name = _find_phrases(view.tokens, names)
+    has_name[of, np.arange(len(view))] = False
+    worth_of_title = np.zeros(len(titles))
+    np.maximum.at(worth_of_title, of, worth)
+    mentioned = (has_name * view.coverage).max(axis=1)
+    mentions = (has_name * worth_of_title[:, None]).max(axis=0)
+    question = f" {' '.join(view.question_words)} ".lower()
+    asked = [
+        bool(words) and f" {' '.join(words)} ".lower() in question for words in names
+    ]
+    return _flags(np.array(asked))[of], mentioned[of], mentions
 
 
-def _rows_with(view: QuestionView, words: list[str]) -> IntArray:
-    """Return the sentences that have lower-case words in this order, in any case."""
-    numbers, texts = view.tokens.facts["lower"], view.tokens.texts
-    name = list(map(view.vocabulary.__getitem__, words))
-    starts = np.flatnonzero(numbers == name[0])
-    for step, number in enumerate(name[1:], start=1):
-        starts = starts[starts + step < len(numbers)]
-        after = starts + step
-        starts = starts[(numbers[after] == number) & (texts[after] == texts[starts])]
-    return np.unique(texts[starts])
+def _find_phrases(tokens: Tokens, phrases: list[list[str]]) -> BoolArray:
+    """Return whether each phrase is in each text, (phrases, N), in upper or lower case.
+
+    A phrase is a list of words; one without words is in no text.
+    """
+    words = Tokens.of(tokens.vocabulary, phrases)
+    lengths, lower = words.count(), tokens.facts("lower")
+    # Row k of the table is phrase k, then -1.
+    table = np.full((len(phrases), int(lengths.max(initial=0)) + 1), -1)
+    starts = np.cumsum(lengths) - lengths
+    table[words.texts, np.arange(len(words.words)) - starts[words.texts]] = words.facts(
+        "lower"
+    )
+    phrase, place = np.nonzero(table[:, :1] == lower)
+    for step in range(1, table.shape[1] - 1):
+        after = np.minimum(place + step, len(lower) - 1)
+        is_same = (lower[after] == table[phrase, step]) & (after == place + step)
+        is_same &= tokens.texts[after] == tokens.texts[place]
+        kept = is_same | (lengths[phrase] <= step)
+        phrase, place = phrase[kept], place[kept]
+    found = np.zeros((len(phrases), tokens.n_texts), dtype=bool)
+    found[phrase, tokens.texts[place]] = True
+    return found
 
 
 def _vector_features(view: QuestionView) -> Features:
@@ -238,9 +263,9 @@ def _asks(pattern: re.Pattern[str], view: QuestionView) -> float:
     return float(pattern.search(view.question) is not None)
 
 
-def _flags(values: IntArray | BoolArray) -> FloatArray:
-    """Return 1 for true values and numbers above 0, 0 for others."""
-    return (values > 0).astype(np.float64)
+def _flags(values: BoolArray) -> FloatArray:
+    """Return 1 for true values, 0 for others."""
+    return values.astype(np.float64)
 
 
 def _ranks(rows: FloatArray) -> FloatArray:
@@ -253,9 +278,10 @@ def _ranks(rows: FloatArray) -> FloatArray:
 
 def _standardized(rows: FloatArray) -> FloatArray:
     """Return rows with mean 0 and variance 1, zeros where all values are equal."""
-    deviations = rows.std(axis=1, keepdims=True)
-    spread = np.where(deviations > 1e-12, deviations, np.inf)
-    return np.asarray((rows - rows.mean(axis=1, keepdims=True)) / spread)
+    size = rows.shape[1]
+    centred = rows - np.add.reduce(rows, axis=1, keepdims=True) / size
+    deviations = np.sqrt(np.add.reduce(centred**2, axis=1, keepdims=True) / size)
+    return np.asarray(centred / np.where(deviations > 1e-12, deviations, np.inf))
 
 
 def _with_ranks(features: Features, ranks: FloatArray | None = None) -> Features:

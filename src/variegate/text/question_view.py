@@ -137,12 +137,12 @@ class QuestionView:
     @cached_property
     def content(self) -> Tokens:
         """The words of the sentences that are not function words or pronouns."""
-        return self.tokens[self.tokens.facts["term"] > 0]
+        return self.tokens.content()
 
     @cached_property
     def question_terms(self) -> list[int]:
         """The question's terms, in order; of function words if it has only those."""
-        found: list[int] = self.question_tokens.facts["term"].tolist()
+        found: list[int] = self.question_tokens.facts("term").tolist()
         every = map(as_term, self.question_words)
         return list(filter(None, found)) or list(
             map(self.vocabulary.number_of_term, every)
@@ -173,14 +173,13 @@ class QuestionView:
 
         Empty if they share none.
         """
-        facts = self.question_tokens.facts["term"].tolist()
-        words = dict(zip(reversed(facts), reversed(self.question_words), strict=True))
-        heading = Tokens.of(self.vocabulary, [split_words(self.titles[row])])
+        found = self.question_tokens.facts("term").tolist()
+        words = dict(zip(reversed(found), reversed(self.question_words), strict=True))
+        title = Tokens.of(self.vocabulary, [split_words(self.titles[row])])
+        heading = set(title.facts("term").tolist())
         shared = {
             "has": [self.terms[k] for k in np.flatnonzero(self.has[row])],
-            "its heading has": [
-                term for term in self.terms if term in heading.facts["term"]
-            ],
+            "its heading has": [term for term in self.terms if term in heading],
         }
         texts = self.vocabulary.terms
         parts = [
@@ -248,9 +247,9 @@ class QuestionView:
         texts = list(chain.from_iterable(self.words))
         # One of the words with each lower-case form, and the forms of all words.
         _, first, columns = np.unique(
-            self.content.facts["lower"], return_index=True, return_inverse=True
+            self.content.facts("lower"), return_index=True, return_inverse=True
         )
-        place = np.flatnonzero(self.tokens.facts["term"] > 0)[first]
+        place = np.flatnonzero(self.tokens.facts("term") > 0)[first]
         distinct = [texts[k].lower() for k in place]
         word_of = {
             as_term(word): word.lower() for word in reversed(self.question_words)

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from threading import RLock
-from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.text.languages import LANGUAGES
@@ -19,15 +17,8 @@ from variegate.text.rouge_tokens import stem
 
 _HASHED = 256  # columns of hashed terms
 _MOST_WORDS = 1 << 17  # of a vocabulary
+_FACTS = ("term", "name", "lower", "hash", "pronoun", "digit")
 _LOCK = RLock()  # words are numbered by one thread at a time
-
-_Facts: TypeAlias = npt.NDArray[Any]
-_FACTS = np.dtype(
-    {
-        "names": ["term", "name", "lower", "hash", "is_pronoun", "has_digit"],
-        "formats": [np.intp] * 4 + [np.bool_] * 2,
-    }
-)
 
 #: English pronouns, also with a capital.
 _PRONOUNS = LANGUAGES["english"].pronouns | {
@@ -56,6 +47,11 @@ class Vocabulary(dict[str, int]):
     ----------
     terms : list of str
         Terms by number; number 0, "", is that of function words and pronouns.
+    facts : dict of arrays
+        Entry ``k`` of each is a fact about word ``k``: the number of its "term"; of its
+        "name", the term of a word with a capital, else 0; and of the word in "lower"
+        case; the "hash" of its term, a column; and whether it is a "pronoun" or has a
+        "digit", 1 or 0.
     """
 
     def __init__(self, language: str | None) -> None:
@@ -68,7 +64,7 @@ class Vocabulary(dict[str, int]):
             self._ignored |= frozenset(_ASKING.split())
         self.terms = [""]
         self._number_of_term = {"": 0}
-        self._facts = np.zeros(1024, dtype=_FACTS)
+        self.facts = {name: np.zeros(1024, dtype=np.intp) for name in _FACTS}
 
     def __missing__(self, word: str) -> int:
         """Give a number to a word, and look up its facts."""
@@ -79,16 +75,21 @@ class Vocabulary(dict[str, int]):
             lower = word.lower()
             lower_number = len(self) if lower == word else self[lower]
             number = len(self)
-            if number == len(self._facts):
-                self._facts = np.concatenate([self._facts, np.zeros_like(self._facts)])
+            if number == len(self.facts["term"]):
+                self.facts = {
+                    name: np.concatenate([values, np.zeros_like(values)])
+                    for name, values in self.facts.items()
+                }
             text = "" if lower in self._ignored else as_term(word)
             term = self.number_of_term(text)
-            is_name = word[0].isupper()
+            name = term if word[0].isupper() else 0
             has_digit = any(map(str.isdecimal, word))
-            self._facts[number] = (
-                term, term * is_name, lower_number, _hash_column(text),
-                word in _PRONOUNS, has_digit,
+            found = (
+                term, name, lower_number, _hash_column(text), word in _PRONOUNS,
+                has_digit,
             )  # fmt: skip
+            for fact, value in zip(_FACTS, found, strict=True):
+                self.facts[fact][number] = value
             self[word] = number
             return number
 
@@ -99,15 +100,6 @@ class Vocabulary(dict[str, int]):
             if number == len(self.terms):
                 self.terms.append(text)
             return number
-
-    def facts(self, numbers: IntArray) -> _Facts:
-        """Return facts about words by number, a record array of the same shape.
-
-        Their fields are the numbers of the "term" and of the word in "lower" case; the
-        "name", the term of a word with a capital, else 0; the "hash" of the term, a
-        column; whether it "is_pronoun" and whether it "has_digit".
-        """
-        return self._facts[numbers]
 
 
 _VOCABULARIES: dict[str | None, Vocabulary] = {}
@@ -126,15 +118,15 @@ def vocabulary_of(language: str | None) -> Vocabulary:
 
 @dataclass(frozen=True, eq=False)
 class Tokens:
-    """The words of texts, one after the other.
+    """The words of N texts, one after the other.
 
-    ``texts`` has the number of the text of each word, ``words`` and ``facts`` its
-    number and facts (see :class:`Vocabulary`); there are ``n_texts``.
+    ``words`` are their numbers in a ``vocabulary``, ``texts`` the numbers of the texts
+    that they are of, from 0 to ``n_texts - 1``, ascending.
     """
 
-    texts: IntArray
+    vocabulary: Vocabulary
     words: IntArray
-    facts: _Facts
+    texts: IntArray
     n_texts: int
 
     @classmethod
@@ -143,19 +135,29 @@ class Tokens:
         lengths = np.fromiter(map(len, texts), np.intp, len(texts))
         numbers = map(vocabulary.__getitem__, chain.from_iterable(texts))
         words = np.fromiter(numbers, np.intp, int(lengths.sum()))
-        number = np.repeat(np.arange(len(texts)), lengths)
-        return cls(number, words, vocabulary.facts(words), len(texts))
+        owner = np.repeat(np.arange(len(texts)), lengths)
+        return cls(vocabulary, words, owner, len(texts))
 
-    def __getitem__(self, kept: BoolArray | slice) -> Tokens:
-        """Return some of the words."""
-        return Tokens(
-            self.texts[kept], self.words[kept], self.facts[kept], self.n_texts
-        )
+    def content(self) -> Tokens:
+        """Return the words that have a term."""
+        kept = self.facts("term") > 0
+        words, texts = self.words[kept], self.texts[kept]
+        return Tokens(self.vocabulary, words, texts, self.n_texts)
+
+    def facts(self, name: str) -> IntArray:
+        """Return a fact about each word: see :class:`Vocabulary`."""
+        return self.vocabulary.facts[name][self.words]
 
     def count(self, marked: BoolArray | None = None) -> IntArray:
-        """Return the number of words of each text, or of ``marked`` ones (n,)."""
+        """Return the number (N,) of words of each text, or of ``marked`` ones."""
         texts = self.texts if marked is None else self.texts[marked]
         return np.bincount(texts, minlength=self.n_texts)
+
+    def has(self, marked: BoolArray) -> FloatArray:
+        """Return 1 for texts (N,) with a word that is ``marked``, else 0."""
+        found = np.zeros(self.n_texts)
+        found[self.texts[marked]] = 1.0
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +182,7 @@ class TermMatrix:
     def of_tokens(cls, tokens: Tokens) -> TermMatrix:
         """Return the vectors of texts from their content words."""
         terms, first, columns = np.unique(
-            tokens.facts["term"], return_index=True, return_inverse=True
+            tokens.facts("term"), return_index=True, return_inverse=True
         )
         width = max(1, len(terms))
         cells, times = np.unique(tokens.texts * width + columns, return_counts=True)
@@ -190,7 +192,7 @@ class TermMatrix:
         values = times * rarity[columns]
         norms = np.sqrt(np.bincount(rows, values**2, tokens.n_texts))
         values = values / np.where(norms > 0.0, norms, 1.0)[rows]
-        hashes = tokens.facts["hash"][first]
+        hashes = tokens.facts("hash")[first]
         return cls(rows, columns, times, values, terms, hashes, rarity, tokens.n_texts)
 
     def counts_of(self, terms: Sequence[int]) -> FloatArray:
