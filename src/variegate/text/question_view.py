@@ -8,7 +8,7 @@ the cosines of its words with each term.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -265,8 +265,10 @@ class QuestionView:
 
     # Similarity -----------------------------------------------------------------------
 
-    def blocks(self) -> dict[str, FloatArray]:
+    def blocks(self, names: Collection[str] | None = None) -> dict[str, FloatArray]:
         """Return the blocks of similarity features, by name, each (N, columns).
+
+        All of them, or those of these names.
 
         "words" and "embedding" compare the sentences as texts, "terms" and "near terms"
         by the terms of the question, "place" by their distance.  Rows have length 1 or
@@ -274,17 +276,24 @@ class QuestionView:
         """
         order = np.argsort(-self.weights, kind="stable")[:MOST_TERMS]
         root = np.sqrt(self.weights[order])
-        found = {
-            "words": self.matrix.hashed_vectors(),
-            "terms": _unit_padded(self.has[:, order] * root),
-            "place": self.places[:, None],
+        makers: dict[str, Callable[[], FloatArray]] = {
+            "words": self.matrix.hashed_vectors,
+            "terms": lambda: _unit_padded(self.has[:, order] * root),
+            "place": lambda: self.places[:, None],
         }
         if self.word_vectors is not None:
-            found["near terms"] = _unit_padded(self.nearness[:, order] ** 2 * root)
-        if self.embeddings is not None:
-            vectors = self.embeddings[1:]
-            found["embedding"] = unit_rows(vectors - vectors.mean(axis=0))
-        return found
+            makers["near terms"] = lambda: _unit_padded(
+                self.nearness[:, order] ** 2 * root
+            )
+        if (embeddings := self.embeddings) is not None:
+            makers["embedding"] = lambda: unit_rows(
+                embeddings[1:] - embeddings[1:].mean(axis=0)
+            )
+        return {
+            name: make()
+            for name, make in makers.items()
+            if names is None or name in names
+        }
 
 
 def _unit_padded(matrix: FloatArray) -> FloatArray:
