@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from itertools import chain, repeat
 from typing import Any
 
 from variegate.text.documents import Document
@@ -129,13 +130,10 @@ def _language_shares(text: str) -> dict[str, float]:
         return {}
     if script in ("greek", "hebrew"):
         return {script: 1.0}
-    pieces = Counter((_PIECE if script == "hindi" else _WORD).findall(text))
-    counts = dict.fromkeys(_COMMON_WORDS, 0)
-    for word, times in pieces.items():
-        for name in _LANGUAGES_OF.get(word, ()):
-            counts[name] += times
-    total = pieces.total()
-    return {name: count / total for name, count in counts.items()}
+    pieces = (_PIECE if script == "hindi" else _WORD).findall(text)
+    languages = map(_LANGUAGES_OF.get, pieces, repeat(()))
+    counts = Counter(chain.from_iterable(languages))
+    return {name: counts[name] / len(pieces) for name in _COMMON_WORDS}
 
 
 def detect_language(text: str) -> str | None:

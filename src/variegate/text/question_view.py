@@ -83,16 +83,15 @@ class QuestionView:
 
     def take(self, rows: IntArray) -> QuestionView:
         """Return the view of some rows, with term weights and places as among all."""
-        view = self._select_rows(rows)
-        view = replace(view, source=self)
+        view = self._select_rows(rows, self)
         view.__dict__["places"] = self.places[rows]
         return view
 
     def leave_out(self, rows: IntArray) -> QuestionView:
         """Return the view without some sentences, as if they had never been there."""
-        return self._select_rows(np.setdiff1d(np.arange(len(self)), rows))
+        return self._select_rows(np.setdiff1d(np.arange(len(self)), rows), self.source)
 
-    def _select_rows(self, rows: IntArray) -> QuestionView:
+    def _select_rows(self, rows: IntArray, source: QuestionView | None) -> QuestionView:
         """Return the view of the sentences at ``rows``, with their words and terms."""
         embeddings = self.embeddings
         view = replace(
@@ -101,6 +100,7 @@ class QuestionView:
             titles=[self.titles[row] for row in rows],
             documents=self.documents[rows],
             embeddings=None if embeddings is None else embeddings[np.r_[0, rows + 1]],
+            source=source,
         )
         view.__dict__["words"] = [self.words[row] for row in rows]
         view.__dict__["vocabulary"] = self.vocabulary
