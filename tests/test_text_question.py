@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from variegate.text import terms
 from variegate.text.evidence_model import MarkedQuestion
-from variegate.text.question_features import quality_features
+from variegate.text.languages import LANGUAGES
+from variegate.text.question_features import find_phrases, quality_features
 from variegate.text.question_input import ViewBuilder
 from variegate.text.question_view import MOST_TERMS, QuestionView
-from variegate.text.languages import LANGUAGES
 from variegate.text.terms import TermMatrix, Tokens, Vocabulary, as_term
 from variegate.text.word_vectors import load_word_vectors
 from variegate.text.words import split_words
@@ -68,6 +68,12 @@ WORD = regex.compile(r"[\p{L}\p{N}][\p{L}\p{N}\p{M}]*")
     "text", ["The café's two mills, 1.5 km", "Мост через реку", ""]
 )
 def test_words_are_letters_digits_and_marks(text):
+    assert split_words(text) == WORD.findall(text)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(st.characters(max_codepoint=0x7F), max_size=30))
+def test_words_of_ascii_text(text):
     assert split_words(text) == WORD.findall(text)
 
 
@@ -225,6 +231,22 @@ def test_wording_and_mentions_by_hand():
     }
     for name, values in expected.items():
         np.testing.assert_allclose(features[name], values, atol=1e-12, err_msg=name)
+
+
+WORDS = st.lists(st.sampled_from(["a", "A", "b", "B", "c"]), max_size=5)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(WORDS, max_size=4), st.lists(WORDS, min_size=1, max_size=4))
+def test_phrases_in_texts(phrases, texts):
+    found = find_phrases(Tokens.of(Vocabulary(None), texts), phrases)
+    marked = [f" {' '.join(text)} ".lower() for text in texts]
+    names = [f" {' '.join(words)} ".lower() for words in phrases]
+    expected = [
+        [bool(words) and name in text for text in marked]
+        for words, name in zip(phrases, names, strict=True)
+    ]
+    assert found.tolist() == expected
 
 
 def test_cosines_are_those_of_dense_vectors():

@@ -190,7 +190,7 @@ def _find_mentions(
     if not 1 < len(titles) <= _MOST_TITLES:
         return np.zeros(len(view)), np.zeros(len(view)), np.zeros(len(view))
     names = [split_words(_BRACKETS.sub("", title)) for title in titles]
-    has_name = _find_phrases(view.tokens, names)
+    has_name = find_phrases(view.tokens, names)
     has_name[of, np.arange(len(view))] = False
     worth_of_title = np.zeros(len(titles))
     np.maximum.at(worth_of_title, of, worth)
@@ -203,7 +203,7 @@ def _find_mentions(
     return _flags(np.array(asked))[of], mentioned[of], mentions
 
 
-def _find_phrases(tokens: Tokens, phrases: list[list[str]]) -> BoolArray:
+def find_phrases(tokens: Tokens, phrases: list[list[str]]) -> BoolArray:
     """Return whether each phrase is in each text, (phrases, N), in upper or lower case.
 
     A phrase is a list of words; one without words is in no text.
