@@ -20,6 +20,7 @@ from variegate._typing import FloatArray, IntArray
 from variegate._validation import check_choice, check_count, check_number
 from variegate.baselines import METHODS, select
 from variegate.baselines.selecting import check_diversity
+from variegate.text.budget import estimate_tokens
 
 RELEVANCES = ("score", "rank")
 _WITHOUT_DIVERSITY = ("top", "max-min", "random")  # methods without diversity
@@ -29,7 +30,7 @@ TokenCounter: TypeAlias = Callable[[str], int]
 
 
 def count_words(text: str) -> int:
-    """Return the number of words between spaces, the default count of tokens."""
+    """Return the number of words between spaces, as a count of tokens."""
     return len(text.split())
 
 
@@ -124,8 +125,7 @@ class ContextSelector:
         equal steps, and is used if no document has a score; use it if documents come
         from several retrievers.
     count_tokens : callable, optional
-        From a text to the number of its tokens; by default words are counted.  A
-        document counts at least one.
+        From a text to its number of tokens, at least 1; by default one for four bytes.
     at_most : int, optional
         For a method: most documents with the same value of the metadata ``per``, such
         as ``at_most=2, per="source"``.  Where that leaves fewer than ``k`` documents,
@@ -278,7 +278,7 @@ class ContextSelector:
         scores = _check_scores(found.scores)
         order = -scores if scores is not None else np.zeros(n_found)
         places: IntArray = np.argsort(order, kind="stable")[: self.fetch_k]
-        count = self.count_tokens or count_words
+        count = self.count_tokens or estimate_tokens
         metadata = found.metadata or [{}] * n_found
         return Candidates(
             places,

@@ -252,10 +252,9 @@ class EvidenceSelector(Application):
         self, views: Sequence[QuestionView], budget: Budget | None, omega: float | None
     ) -> list[IntArray]:
         """Return the sorted positions of the sentences chosen for each view."""
-        # Copies, so that words and terms are freed question by question.
-        return [
-            self._choose_from(replace(view), budget, omega)[0].indices for view in views
-        ]
+        # Copies of views, so that words and terms are freed question by question.
+        found = (self._choose_from(replace(view), budget, omega) for view in views)
+        return [selection.indices for selection, _, _ in found]
 
     def select(
         self,
@@ -298,17 +297,13 @@ class EvidenceSelector(Application):
             question, passages.texts, passages.titles, passages.sections, embeddings
         )
         selection, ensemble, rows = self._choose_from(view, limit, omega)
-        probability = dict(
-            zip(rows.tolist(), ensemble.marginals().tolist(), strict=True)
-        )
+        shown = dict(zip(rows.tolist(), ensemble.marginals().tolist(), strict=True))
         chosen = selection.renumber(passages.candidates)
         marked = [MarkedSentence(one, None, False) for one in passages.sentences]
         taken = set(selection.indices.tolist())
         for row, place in enumerate(passages.candidates):
-            shown = probability.get(row)
-            marked[place] = MarkedSentence(
-                passages.sentences[place], shown, row in taken
-            )
+            sentence = passages.sentences[place]
+            marked[place] = MarkedSentence(sentence, shown.get(row), row in taken)
         reasons = [self._reason(view, row) for row in selection.indices]
         said = None if limit is None else str(limit)
         return Evidence(
