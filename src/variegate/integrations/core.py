@@ -20,7 +20,7 @@ from variegate._typing import FloatArray, IntArray
 from variegate._validation import check_choice, check_count, check_number
 from variegate.baselines import METHODS, select
 from variegate.baselines.selecting import check_diversity
-from variegate.text.budget import estimate_tokens
+from variegate.text.token_counts import estimate_tokens
 
 RELEVANCES = ("score", "rank")
 _WITHOUT_DIVERSITY = ("top", "max-min", "random")  # methods without diversity
