@@ -131,7 +131,9 @@ class Search:
         """Return a chooser by ``VariegateCompressor`` with some settings."""
 
         def way(k, budget, knob=None):
-            given = settings if knob is None else {**settings, knob_name: knob}
+            given = {"count_tokens": count_words, **settings}
+            if knob is not None:
+                given[knob_name] = knob
             selector = ContextSelector(FETCH, k, budget, **given)
             compressor = VariegateCompressor(selector=selector, embeddings=Words())
             return lambda q: compressor.compress_documents(

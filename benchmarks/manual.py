@@ -32,8 +32,8 @@ from variegate.integrations import EvidenceExtractor
 from variegate.integrations.langchain import VariegateEvidenceCompressor
 from variegate.text import Document as Text
 from variegate.text import EvidenceSelector
-from variegate.text.budget import estimate_tokens
 from variegate.text.passages import Passages
+from variegate.text.token_counts import estimate_tokens
 from variegate.text.word_vectors import load_word_vectors
 
 with warnings.catch_warnings():

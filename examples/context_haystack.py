@@ -14,7 +14,7 @@ from haystack.components.embedders import MockTextEmbedder
 from haystack.components.retrievers.in_memory import InMemoryEmbeddingRetriever
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 
-from variegate.integrations import ContextSelector
+from variegate.integrations import ContextSelector, count_words
 from variegate.integrations.haystack import VariegateRanker
 
 
@@ -37,7 +37,9 @@ def main() -> dict[str, list[Document]]:
     pipeline.add_component(
         "retriever", InMemoryEmbeddingRetriever(store, top_k=40, return_embedding=True)
     )
-    selector = ContextSelector(fetch_k=40, k=6, budget=110, diversity=0.7)
+    selector = ContextSelector(
+        fetch_k=40, k=6, budget=110, diversity=0.7, count_tokens=count_words
+    )
     pipeline.add_component("ranker", VariegateRanker(selector))
     pipeline.connect("embedder.embedding", "retriever.query_embedding")
     pipeline.connect("retriever.documents", "ranker.documents")

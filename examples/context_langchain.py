@@ -10,7 +10,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from variegate.integrations import ContextSelector
+from variegate.integrations import ContextSelector, count_words
 from variegate.integrations.langchain import VariegateCompressor
 
 
@@ -33,7 +33,9 @@ def main() -> dict[str, list[Document]]:
         ]
     )
     retriever = store.as_retriever(search_kwargs={"k": 40})
-    selector = ContextSelector(fetch_k=40, k=6, budget=110, diversity=0.7)
+    selector = ContextSelector(
+        fetch_k=40, k=6, budget=110, diversity=0.7, count_tokens=count_words
+    )
 
     question = questions[0]
     found = retriever.invoke(question.text)

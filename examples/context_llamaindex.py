@@ -9,7 +9,7 @@ from llama_index.core import VectorStoreIndex
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import NodeWithScore, TextNode
 
-from variegate.integrations import ContextSelector
+from variegate.integrations import ContextSelector, count_words
 from variegate.integrations.llamaindex import VariegatePostprocessor
 
 
@@ -37,7 +37,9 @@ def main() -> dict[str, list[NodeWithScore]]:
     index = VectorStoreIndex(nodes, embed_model=embed_model)
     retriever = index.as_retriever(similarity_top_k=40)
     # For a query engine: node_postprocessors=[postprocessor].
-    selector = ContextSelector(fetch_k=40, k=6, budget=110, diversity=0.7)
+    selector = ContextSelector(
+        fetch_k=40, k=6, budget=110, diversity=0.7, count_tokens=count_words
+    )
     postprocessor = VariegatePostprocessor(selector=selector, embed_model=embed_model)
     question = questions[0]
     found = retriever.retrieve(question.text)

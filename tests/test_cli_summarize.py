@@ -306,7 +306,7 @@ def test_no_files(variegate):
         (["a.txt", "--budget", "250"], "'250' has no unit: add one of c (characters)"),
         (["a.txt", "--budget", "2w"], "no sentence fits the budget of 2 words"),
         (["a.txt", "--omega", "9"], "omega=9, but this model was learned for 0.5 to 2"),
-        (["a.txt", "--omega", "nan"], "omega=nan, but this model was learned for"),
+        (["a.txt", "--omega", "nan"], "'nan' is not a finite number"),
         (["a.txt", "--language", "elvish"], "unknown language 'elvish': use one of en"),
         (["gone.txt", "--language", "de"], "there is no file gone.txt"),
         (["a.txt", "--model", "a.txt"], "a.txt"),

@@ -8,7 +8,7 @@ import pytest
 import variegate as vg
 from frameworks import need_framework_of
 from variegate.baselines import METHODS
-from variegate.integrations import ContextSelector, Found
+from variegate.integrations import ContextSelector, Found, count_words
 
 WORDS = [
     "roof",
@@ -68,7 +68,7 @@ def test_the_choice_is_that_of_select(method, embeds):
 
 def test_documents_of_the_prompt_count_in_no_limit():
     found = found_of(TEXTS, SCORES)
-    selector = ContextSelector(6, budget=5, method="top")
+    selector = ContextSelector(6, budget=5, method="top", count_tokens=count_words)
     assert selector.choose(found, given=found_of(PROMPT)) == [1]
     kinds = [{"kind": text.split()[0]} for text in TEXTS]
     found = Found(TEXTS, SCORES, list(map(vector_of, TEXTS)), kinds)

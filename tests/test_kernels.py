@@ -26,6 +26,17 @@ def test_value_is_symmetric_and_positive_semidefinite(case):
     assert (np.linalg.matrix_rank(S) < 7) == case.rank_deficient
 
 
+@pytest.mark.parametrize("case", KERNELS, ids=str)
+def test_similarity_is_the_value(case):
+    rng = np.random.default_rng(0)
+    ground_set = random_ground_set(case, rng, 7)
+    kernel = case.kernel.fit([ground_set])
+    parameters = kernel.domain.random(rng)
+    value = kernel.value(kernel.prepare(ground_set), parameters)
+    similarity = kernel.similarity(ground_set, parameters)
+    np.testing.assert_allclose(similarity, value, rtol=1e-13, atol=1e-15)
+
+
 @pytest.mark.parametrize("case", [c for c in KERNELS if c.kernel.stackable], ids=str)
 def test_stack_equals_its_members(case):
     rng = np.random.default_rng(1)

@@ -62,6 +62,44 @@ def test_predict_and_select_are_equal(model):
         assert len(evidence.reasons) == len(chosen)
 
 
+POOL = [
+    *SENTENCES,
+    *MADE.sentences[0],
+    "They repaired the bridge of Ribe and the mill of Odense in 1934.",
+    "The bridge",
+    "7",
+    "\u2026",
+    "Мост через реку построили в 1934 году.",
+    "这座桥很旧。",
+]
+SOME = st.lists(
+    st.tuples(
+        st.sampled_from([QUESTION, *NEW.questions, "Кто построил мост?", "the"]),
+        st.lists(
+            st.tuples(st.sampled_from(POOL), st.sampled_from(["", "Ribe", "The mill"])),
+            min_size=1,
+            max_size=9,
+        ),
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+@pytest.mark.filterwarnings("ignore::variegate.text.EvidenceWarning")
+@pytest.mark.parametrize("model", [linear, boosted])
+@settings(max_examples=30, deadline=None)
+@given(SOME, st.sampled_from([None, "9w", "2s"]))
+def test_a_choice_does_not_depend_on_other_questions(model, several, budget):
+    questions = [question for question, _ in several]
+    texts = [[text for text, _ in pairs] for _, pairs in several]
+    titles = [[title for _, title in pairs] for _, pairs in several]
+    together = model().predict(questions, texts, budget, titles=titles)
+    for chosen, *args, named in zip(together, questions, texts, titles, strict=True):
+        alone = model().select(*args, budget, titles=named)
+        assert chosen.tolist() == alone.indices.tolist()
+
+
 def test_marks_may_be_numbers_or_masks():
     masks = [np.isin(np.arange(8), one) for one in MADE.wanted]
     other = selector().fit(*DATA[:2], masks)

@@ -1,5 +1,6 @@
 """Words, terms and features of a question, by hand and by direct formulas."""
 
+import re
 import unicodedata
 
 import numpy as np
@@ -8,14 +9,18 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from variegate.text import terms
 from variegate.text.evidence_model import MarkedQuestion
-from variegate.text.question_features import quality_features
+from variegate.text.languages import LANGUAGES
+from variegate.text.question_features import find_phrases, quality_features
 from variegate.text.question_input import ViewBuilder
 from variegate.text.question_view import MOST_TERMS, QuestionView
-from variegate.text.terms import TermMatrix, as_term
+from variegate.text.terms import TermMatrix, Tokens, Vocabulary, as_term
 from variegate.text.word_vectors import load_word_vectors
 from variegate.text.words import split_words
 
+IGNORED = LANGUAGES["english"].function_words | LANGUAGES["english"].pronouns
+IGNORED |= set(terms._ASKING.split())
 QUESTION = "Who repaired the old bridge?"
 SENTENCES = ["Masons repaired the bridge in 1934.", "The bridge is old.", "Rain fell."]
 TITLES = ["Bridge", "Bridge", "Weather"]
@@ -41,6 +46,19 @@ def town(n_sentences=12):
     return QuestionView(question, texts, titles, documents, vectors)
 
 
+def term_texts(view, numbers):
+    return [view.vocabulary.terms[number] for number in numbers]
+
+
+def sentence_terms(view):
+    """Return the terms of each sentence, as texts."""
+    terms = term_texts(view, view.content.facts("term"))
+    return [
+        [term for term, row in zip(terms, view.content.texts, strict=True) if row == k]
+        for k in range(len(view))
+    ]
+
+
 # Words --------------------------------------------------------------------------------
 
 WORD = regex.compile(r"[\p{L}\p{N}][\p{L}\p{N}\p{M}]*")
@@ -54,6 +72,12 @@ def test_words_are_letters_digits_and_marks(text):
 
 
 @settings(max_examples=200, deadline=None)
+@given(st.text(st.characters(max_codepoint=0x7F), max_size=30))
+def test_words_of_ascii_text(text):
+    assert split_words(text) == WORD.findall(text)
+
+
+@settings(max_examples=200, deadline=None)
 @given(st.text(st.characters(max_codepoint=0x0DFF), max_size=30))
 def test_words_of_any_text(text):
     # Latin text is split by another pattern, which must find the same words.
@@ -62,8 +86,8 @@ def test_words_of_any_text(text):
 
 def test_terms_are_stems_of_content_words():
     view = tiny()
-    assert view.terms == ["repair", "old", "bridg"]
-    assert view.sentence_terms == [
+    assert term_texts(view, view.terms) == ["repair", "old", "bridg"]
+    assert sentence_terms(view) == [
         ["mason", "repair", "bridg", "1934"],
         ["bridg", "old"],
         ["rain", "fell"],
@@ -71,11 +95,52 @@ def test_terms_are_stems_of_content_words():
     assert as_term("МОСТЫ") == "мосты"
 
 
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.text(st.characters(max_codepoint=0x24F), min_size=1), max_size=9))
+def test_facts_about_words(texts):
+    # More words than a vocabulary has room for at first.
+    words = [
+        *(word for text in texts for word in split_words(text)),
+        *(f"Number{k}x" for k in range(1500)),
+        "his", "His", "HIS", "the", "The", "7th",
+    ]  # fmt: skip
+    vocabulary = Vocabulary("english")
+    tokens = Tokens.of(vocabulary, [words])
+    names = {number: word for word, number in vocabulary.items()}
+    assert [names[number] for number in tokens.words] == words
+    assert [names[number] for number in tokens.facts("lower")] == list(
+        map(str.lower, words)
+    )
+    found = [vocabulary.terms[number] for number in tokens.facts("term")]
+    assert found[:-6] == [
+        "" if word.lower() in IGNORED else as_term(word) for word in words[:-6]
+    ]
+    assert found[-6:] == ["", "", "", "", "", "7th"]
+    is_name = [
+        bool(term) and word[0].isupper()
+        for word, term in zip(words, found, strict=True)
+    ]
+    assert ((tokens.facts("name") > 0) == is_name).all()
+    assert tokens.facts("pronoun")[-6:].tolist() == [1, 1, 0, 0, 0, 0]
+    has_digit = [re.search(r"\d", word) is not None for word in words]
+    assert ((tokens.facts("digit") > 0) == has_digit).all()
+
+
+def test_a_vocabulary_with_many_words_is_replaced(monkeypatch):
+    monkeypatch.setattr(terms, "_VOCABULARIES", {})
+    monkeypatch.setattr(terms, "_MOST_WORDS", 2)
+    first = terms.vocabulary_of("english")
+    _ = first["one"]
+    assert terms.vocabulary_of("english") is first
+    _ = first["two"]
+    assert len(terms.vocabulary_of("english")) == 0
+
+
 def test_a_question_of_function_words_has_all_of_them_as_terms():
     view = QuestionView(
         "Who is who?", ["This is the man.", "Rain."], ["", ""], np.r_[0, 0]
     )
-    assert view.terms == ["who", "is"]
+    assert term_texts(view, view.terms) == ["who", "is"]
     assert view.has.tolist() == [[0, 0], [0, 0]]
 
 
@@ -95,7 +160,7 @@ def test_weights_coverage_and_bm25():
             for term in terms
             if term in weight
         )
-        for terms, length in zip(view.sentence_terms, lengths, strict=True)
+        for terms, length in zip(sentence_terms(view), lengths, strict=True)
     ]
     np.testing.assert_allclose(view.bm25, scores)
 
@@ -168,19 +233,39 @@ def test_wording_and_mentions_by_hand():
         np.testing.assert_allclose(features[name], values, atol=1e-12, err_msg=name)
 
 
+WORDS = st.lists(st.sampled_from(["a", "A", "b", "B", "c"]), max_size=5)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(WORDS, max_size=4), st.lists(WORDS, min_size=1, max_size=4))
+def test_phrases_in_texts(phrases, texts):
+    found = find_phrases(Tokens.of(Vocabulary(None), texts), phrases)
+    marked = [f" {' '.join(text)} ".lower() for text in texts]
+    names = [f" {' '.join(words)} ".lower() for words in phrases]
+    expected = [
+        [bool(words) and name in text for text in marked]
+        for words, name in zip(phrases, names, strict=True)
+    ]
+    assert found.tolist() == expected
+
+
 def test_cosines_are_those_of_dense_vectors():
-    texts = town().sentence_terms
+    view = town()
+    texts = sentence_terms(view)
     names = sorted({term for text in texts for term in text})
     counts = np.array([[text.count(name) for name in names] for text in texts])
     rarity = np.log((len(texts) + 1) / ((counts > 0).sum(axis=0) + 0.5)).clip(0.0)
     rows = counts * rarity
     rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    matrix = TermMatrix.from_terms(texts)
+    matrix = TermMatrix.of_tokens(view.content)
     np.testing.assert_allclose(matrix.cosines_to_row(2), rows @ rows[2], atol=1e-12)
     asked = ["bridg", "mill", "nowhere"]
+    numbers = list(map(view.vocabulary.number_of_term, asked))
     vector = rarity * np.isin(names, asked)
     expected = rows @ vector / np.linalg.norm(vector)
-    np.testing.assert_allclose(matrix.cosines(asked), expected, atol=1e-12)
+    np.testing.assert_allclose(matrix.cosines(numbers), expected, atol=1e-12)
+    expected = [[text.count(term) for term in asked] for text in texts]
+    np.testing.assert_array_equal(matrix.counts_of(numbers), expected)
 
 
 # Similarity ---------------------------------------------------------------------------

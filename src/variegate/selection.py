@@ -102,7 +102,7 @@ class Selection:
     def renumber(self, places: IntArray) -> Selection:
         """Return a copy with item ``i`` named ``places[i]``; ``places`` must ascend."""
         chosen = places[self.indices]
-        return Selection(chosen, self.log_prob, self.stop_reason, self.upper_bound)
+        return Selection(chosen, self._given, self.stop_reason, self._given_bound)
 
     def ending(self) -> dict[str, str | float | bool | None]:
         """Return ``stop_reason``, ``gap`` (or None) and ``is_optimal`` as a dict."""

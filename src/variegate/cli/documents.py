@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from variegate import text
 from variegate.cli import options, output
-from variegate.cli.options import option
+from variegate.cli.options import Decorator, option
 from variegate.files.atomic import write_atomic
 
 if TYPE_CHECKING:
@@ -27,6 +27,25 @@ def _parse_language(value: str) -> str:
     if value.strip().lower() == "none":
         return "none"
     return other_language(value) or as_language(value).name  # type: ignore[union-attr]
+
+
+def budget_option(most: str, **more: Any) -> Decorator:
+    """Return --budget of a command; ``most`` begins its help, as "Longest summary"."""
+    text = (
+        f"{most} in characters, words, sentences, bytes or tokens: 665c, 250w, 5s, "
+        "665b, 800t. A token is counted as four bytes of UTF-8."
+    )
+    if "default" not in more:
+        text += "  [default: the model decides]"
+    return option("--budget N[cwsbt]", text, BUDGET, **more)
+
+
+def omega_option(default: str) -> Decorator:
+    """Return --omega of a command that chooses sentences; ``default`` is for help."""
+    return option(
+        "--omega W", "Below 1 few sentences and precise, above 1 many and complete.  "
+        f"[default: {default}]", options.POSITIVE,
+    )  # fmt: skip
 
 
 LANGUAGE = option(

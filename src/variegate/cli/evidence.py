@@ -20,15 +20,8 @@ from variegate.cli.progress import show_progress
 )
 @click.argument("question")
 @click.argument("files", nargs=-1, type=click.Path())
-@option(
-    "--budget N[wstcb]", "Most evidence in words, sentences, tokens, characters or "
-    "bytes: 120w, 5s, 800t, 665c, 665b. A token is counted as four bytes of UTF-8.  "
-    "[default: the model decides]", documents.BUDGET,
-)  # fmt: skip
-@option(
-    "--omega W", "Below 1 few sentences and precise, above 1 many and complete.  "
-    "[default: 1, or enough to fill the budget]", options.POSITIVE,
-)  # fmt: skip
+@documents.budget_option("Most evidence")
+@documents.omega_option("1, or enough to fill the budget")
 @options.model_option("Model of 'variegate fit-evidence'.")
 @option("--vectors", "The packaged model that compares words by vectors (wordllama).")
 @documents.LANGUAGE

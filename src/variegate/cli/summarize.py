@@ -18,14 +18,8 @@ from variegate.cli.progress import show_progress
     "variegate summarize report.md --budget 5s --html summary.html"
 )
 @click.argument("files", nargs=-1, type=click.Path())
-@option(
-    "--budget N[cwsb]", "Longest summary in characters, words, sentences or bytes: "
-    "665c, 250w, 5s, 665b.  [default: the model decides]", documents.BUDGET,
-)  # fmt: skip
-@option(
-    "--omega W", "Omega of the model: below 1 short and precise, above 1 long and "
-    "complete.  [default: 1, or the nearest to it]", float,
-)  # fmt: skip
+@documents.budget_option("Longest summary")
+@documents.omega_option("1, or the nearest to it")
 @options.model_option("Model of 'variegate fit-summarizer'.")
 @documents.LANGUAGE
 @options.encoding_option("the files")
@@ -68,10 +62,7 @@ def summarize(
 )
 @click.argument("data", type=options.PATH)
 @options.OUT
-@option(
-    "--budget N[cwsb]", "Length of the summaries to learn from, as for summarize.",
-    documents.BUDGET, default="250w",
-)  # fmt: skip
+@documents.budget_option("Length of the summaries to learn from", default="250w")
 @options.learning_options(1.0, 200, "sentence", "summarize")
 @option(
     "--similarity", "Similarity: a learned mixture of kernels, or the cosine.",

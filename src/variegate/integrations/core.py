@@ -27,9 +27,9 @@ from variegate.integrations.documents import (
     TokenCounter,
     check_scores,
     collect_embeddings,
-    count_words,
     tokens_of,
 )
+from variegate.text.token_counts import estimate_tokens
 
 RELEVANCES = ("score", "rank")
 _WITHOUT_DIVERSITY = ("top", "max-min", "random")  # methods without diversity
@@ -76,8 +76,7 @@ class ContextSelector:
         equal steps, and is used if no document has a score; use it if documents come
         from several retrievers.
     count_tokens : callable, optional
-        From a text to the number of its tokens; by default words are counted.  A
-        document counts at least one.
+        From a text to its number of tokens, at least 1; by default one for four bytes.
     at_most : int, optional
         For a method: most documents with the same value of the metadata ``per``, such
         as ``at_most=2, per="source"``.  Where that leaves fewer than ``k`` documents,
@@ -248,7 +247,7 @@ class ContextSelector:
         scores = check_scores(found.scores)
         order = -scores if scores is not None else np.zeros(n_found)
         places: IntArray = np.argsort(order, kind="stable")[: self.fetch_k]
-        count = self.count_tokens or count_words
+        count = self.count_tokens or estimate_tokens
         metadata = found.metadata or [{}] * n_found
         return Candidates(
             places,

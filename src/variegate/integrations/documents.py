@@ -19,7 +19,7 @@ TokenCounter: TypeAlias = Callable[[str], int]
 
 
 def count_words(text: str) -> int:
-    """Return the number of words between spaces, the default count of tokens."""
+    """Return the number of words between spaces, as a count of tokens."""
     return len(text.split())
 
 

@@ -164,6 +164,10 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
         """Stack B prepared ground sets of equal size along a new first axis."""
         return prepared[0][None] if len(prepared) == 1 else np.stack(prepared)
 
+    def similarity(self, ground_set: GroundSet, parameters: FloatArray) -> FloatArray:
+        """Return the similarity (N, N) of a ground set that is evaluated only once."""
+        return self.value(self.prepare(ground_set), parameters)
+
     @abstractmethod
     def value(self, prepared: Any, parameters: FloatArray) -> FloatArray:
         """Return the similarity ``S`` (N, N), symmetric and positive semidefinite."""

@@ -240,6 +240,15 @@ class Mixture(WeightedSum):
             [kernel.prepare(ground_set) for kernel in learned.values()],
         )
 
+    def similarity(self, ground_set: GroundSet, parameters: FloatArray) -> FloatArray:
+        """Return the weighted sum (N, N); fixed kernels are not packed to make it."""
+        if self._learned_kernels():
+            return super().similarity(ground_set, parameters)
+        S = np.zeros((len(ground_set), len(ground_set)))
+        for weight, matrix in zip(parameters, self.matrices(ground_set), strict=True):
+            S += weight * matrix
+        return S
+
     def stack(self, prepared: Sequence[Any]) -> Any:
         """Stack prepared ground sets of equal size, kernel by kernel."""
         if not isinstance(prepared[0], _Prepared):

@@ -191,7 +191,7 @@ def learned_ensemble(
             ensemble = _ensemble_of_factor(factors, no_weights, u)
             ensemble.items = candidates
             return ensemble
-    S = with_jitter(kernel.value(kernel.prepare(ground_set), parameters), jitter)
+    S = with_jitter(kernel.similarity(ground_set, parameters), jitter)
     if len(given) == 0:
         return LEnsemble.from_quality(S, log_quality)
     # Their own quality cancels.

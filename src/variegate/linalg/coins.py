@@ -54,15 +54,16 @@ def leave_one_out_distributions(
     ``law`` outside of this range is taken for zero.
     """
     up = probability < 0.5
-    rare, usual = probability[up], probability[~up]
-    laws = np.zeros((len(probability), last - first + 1))
-    upward, downward = np.zeros(len(rare)), np.zeros(len(usual))
-    known = np.concatenate([law, [0.0]])
-    for t in range(first, last + 1):
-        upward = np.maximum((known[t] - rare * upward) / (1.0 - rare), 0.0)
-        laws[up, t - first] = upward
-    for t in range(last, first - 1, -1):
-        downward = (known[t + 1] - (1.0 - usual) * downward) / usual
-        downward = np.maximum(downward, 0.0)
-        laws[~up, t - first] = downward
-    return laws
+    known = np.append(law, 0.0)
+    # Step by step, the entry of ``law`` that each coin is solved from, (steps, M).
+    entries = np.where(
+        up, known[first : last + 1, None], known[first + 1 : last + 2, None][::-1]
+    )
+    # ``x = (entry - near x) / far``, with ``x`` of the step before.
+    near = np.minimum(probability, 1.0 - probability)
+    far = np.where(up, 1.0 - probability, probability)
+    laws, before = np.empty_like(entries), np.zeros(len(probability))
+    for entry, found in zip(entries, laws, strict=True):
+        np.maximum((entry - near * before) / far, 0.0, out=found)
+        before = found
+    return np.where(up, laws, laws[::-1]).T

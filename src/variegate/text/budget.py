@@ -10,6 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from variegate._typing import FloatArray
+from variegate.text.token_counts import count_bytes, estimate_tokens
 from variegate.text.words import count_spaced_words
 
 Unit = Literal["characters", "words", "sentences", "bytes", "tokens"]
@@ -117,24 +118,11 @@ class Budget:
         if self.unit == "words":
             return count_spaced_words(text)
         if self.unit == "bytes":
-            return _count_bytes(text)
+            return count_bytes(text)
         if self.unit == "tokens":
             count = self.count_tokens or estimate_tokens
             return int(count(text))
         return len(text) if self.unit == "characters" else 1
-
-
-def _count_bytes(text: str) -> int:
-    """Return the number of bytes of a text in UTF-8."""
-    return len(text.encode("utf-8", errors="surrogatepass"))
-
-
-def estimate_tokens(text: str) -> int:
-    """Return about how many tokens a text has: one for four bytes of UTF-8.
-
-    On English encyclopaedia and news it is 2 % below the tokenizer of Llama 2.
-    """
-    return -(-_count_bytes(text) // 4)
 
 
 def as_budget(budget: str | Budget) -> Budget:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from textwrap import shorten
@@ -20,6 +20,7 @@ from variegate._random import as_generator
 from variegate._typing import IntArray
 from variegate._validation import check_choice, check_count, check_number
 from variegate.application.base import Application, packaged_model
+from variegate.ensemble import LEnsemble
 from variegate.estimator import LargeMarginDPP
 from variegate.files.schema import Shape
 from variegate.selection import Selection, Subsets
@@ -32,9 +33,9 @@ from variegate.text.evidence_model import (
     VECTORS,
     EvidenceQuality,
     MarkedQuestion,
-    as_ground_set,
     choose_evidence,
     compare_quality_models,
+    evidence_ensemble,
     learn_evidence,
 )
 from variegate.text.question_input import ViewBuilder, as_passages, as_wanted
@@ -251,7 +252,9 @@ class EvidenceSelector(Application):
         self, views: Sequence[QuestionView], budget: Budget | None, omega: float | None
     ) -> list[IntArray]:
         """Return the sorted positions of the sentences chosen for each view."""
-        return [self._choose_from(view, budget, omega)[0].indices for view in views]
+        # Copies of views, so that words and terms are freed question by question.
+        found = (self._choose_from(replace(view), budget, omega) for view in views)
+        return [selection.indices for selection, _, _ in found]
 
     def select(
         self,
@@ -296,15 +299,14 @@ class EvidenceSelector(Application):
         view = ViewBuilder(self.embed).view(
             question, passages.texts, passages.titles, passages.sections, embeddings
         )
-        selection, probability = self._choose_from(view, limit, omega)
+        selection, ensemble, rows = self._choose_from(view, limit, omega)
+        shown = dict(zip(rows.tolist(), ensemble.marginals().tolist(), strict=True))
         chosen = selection.renumber(passages.candidates)
         marked = [MarkedSentence(one, None, False) for one in passages.sentences]
         taken = set(selection.indices.tolist())
         for row, place in enumerate(passages.candidates):
-            shown = probability.get(row)
-            marked[place] = MarkedSentence(
-                passages.sentences[place], shown, row in taken
-            )
+            sentence = passages.sentences[place]
+            marked[place] = MarkedSentence(sentence, shown.get(row), row in taken)
         reasons = [self._reason(view, row) for row in selection.indices]
         said = None if limit is None else str(limit)
         return Evidence(
@@ -314,10 +316,10 @@ class EvidenceSelector(Application):
 
     def _choose_from(
         self, view: QuestionView, budget: Budget | None, omega: float | None
-    ) -> tuple[Selection, dict[int, float]]:
+    ) -> tuple[Selection, LEnsemble, IntArray]:
         """Choose among the 200 best rows of a view; return a selection of rows.
 
-        Returns also, by row, the marginal probability of each of the 200.
+        Returns also the ensemble of the 200, and their rows.
         """
         self._check_view(view)
         if omega is not None:
@@ -325,11 +327,9 @@ class EvidenceSelector(Application):
         rows = view.best_rows(MAX_CANDIDATES)
         if len(rows) < len(view):
             view = view.take(rows)
-        model = self.models_[0]
-        ensemble = model.ensemble(as_ground_set(view, self.quality_.of(view)))
+        ensemble = evidence_ensemble(view, self.quality_, self.models_[0])
         selection = choose_evidence(ensemble, omega, budget, view.sentences)
-        probabilities = zip(rows.tolist(), ensemble.marginals().tolist(), strict=True)
-        return selection.renumber(rows), dict(probabilities)
+        return selection.renumber(rows), ensemble, rows
 
     def _check_view(self, view: QuestionView) -> None:
         """Raise ValueError for vectors not as in training; warn if no word matches."""

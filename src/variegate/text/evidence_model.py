@@ -229,9 +229,15 @@ def evidence_kernel(blocks: Sequence[str]) -> Mixture:
     return Mixture(parts)
 
 
-def as_ground_set(view: QuestionView, quality: FloatArray) -> GroundSet:
-    """Return a ground set of sentences, with features ``quality`` of shape (N, d)."""
-    return GroundSet(quality, view.blocks())
+def as_ground_set(
+    view: QuestionView, quality: FloatArray, kernel: Mixture | None = None
+) -> GroundSet:
+    """Return a ground set of sentences, with features ``quality`` of shape (N, d).
+
+    It has all blocks of similarity features, or those that a ``kernel`` reads.
+    """
+    names = None if kernel is None else {part.block for part in kernel.kernels}
+    return GroundSet.from_checked_arrays(quality, view.blocks(names))
 
 
 def learn_evidence(
@@ -266,6 +272,13 @@ def learn_evidence(
     return quality, model
 
 
+def evidence_ensemble(
+    view: QuestionView, quality: EvidenceQuality, model: LargeMarginDPP
+) -> LEnsemble:
+    """Return the ensemble of a question's sentences by a fitted model."""
+    return model.ensemble(as_ground_set(view, quality.of(view), model.kernel_))
+
+
 def compare_quality_models(
     examples: Sequence[Sequence[MarkedQuestion]],
     estimator: LargeMarginDPP,
@@ -296,8 +309,8 @@ def compare_quality_models(
                 quality, model = learn_evidence(kept, estimator, name == "boosting")
             for place in np.flatnonzero(folds == fold).tolist():
                 question = examples[place][0]
-                ground_set = as_ground_set(question.view, quality.of(question.view))
-                chosen = choose_evidence(model.ensemble(ground_set), 1.0)
+                ensemble = evidence_ensemble(question.view, quality, model)
+                chosen = choose_evidence(ensemble, 1.0)
                 found.append(f_score(chosen.indices, question.wanted))
             n_done = len(scores) * n_folds + fold + 1
             progress("comparing", n_done, n_folds * len(names))

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from itertools import chain, repeat
 from typing import Any
 
 from variegate.text.documents import Document
@@ -107,6 +108,16 @@ def other_language(name: str) -> str | None:
     return next((str(other) for code, other in known if wanted in (code, other)), None)
 
 
+def _main_script(text: str) -> str | None:
+    """Return the name of the script of half of a text's letters; None without one."""
+    if text.isascii():
+        return "latin" if _SCRIPTS["latin"].search(text) else None
+    letters = sum(map(str.isalpha, text))
+    counts = {name: len(found.findall(text)) for name, found in _SCRIPTS.items()}
+    script = max(counts, key=lambda name: counts[name])
+    return script if letters and counts[script] >= 0.5 * letters else None
+
+
 def _language_shares(text: str) -> dict[str, float]:
     """Return by language the share of a text's words that are common in the language.
 
@@ -114,20 +125,15 @@ def _language_shares(text: str) -> dict[str, float]:
     no script of ``_SCRIPTS`` has half of the letters.
     """
     text = text[:_ENOUGH].lower()
-    letters = sum(map(str.isalpha, text))
-    counts = {name: len(found.findall(text)) for name, found in _SCRIPTS.items()}
-    script = max(counts, key=lambda name: counts[name])
-    if not letters or counts[script] < 0.5 * letters:
+    script = _main_script(text)
+    if script is None:
         return {}
     if script in ("greek", "hebrew"):
         return {script: 1.0}
-    pieces = Counter((_PIECE if script == "hindi" else _WORD).findall(text))
-    counts = dict.fromkeys(_COMMON_WORDS, 0)
-    for word, times in pieces.items():
-        for name in _LANGUAGES_OF.get(word, ()):
-            counts[name] += times
-    total = pieces.total()
-    return {name: count / total for name, count in counts.items()}
+    pieces = (_PIECE if script == "hindi" else _WORD).findall(text)
+    languages = map(_LANGUAGES_OF.get, pieces, repeat(()))
+    counts = Counter(chain.from_iterable(languages))
+    return {name: counts[name] / len(pieces) for name in _COMMON_WORDS}
 
 
 def detect_language(text: str) -> str | None:

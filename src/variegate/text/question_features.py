@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from itertools import pairwise
 
 import numpy as np
 
-from variegate._typing import FloatArray, IntArray
+from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.linalg.cosine import unit_rows
-from variegate.text.languages import LANGUAGES
 from variegate.text.question_view import APART, QuestionView
+from variegate.text.terms import TermMatrix, Tokens
 from variegate.text.words import split_words
 
 Features = dict[str, FloatArray]
@@ -22,9 +21,6 @@ _ASKS_NUMBER = re.compile(r"\b(when|how (many|much|old|long|often)|what year)\b"
 _ASKS_NAME = re.compile(r"\b(who|whom|whose|where|which)\b", re.I)
 _ASKS_REASON = re.compile(r"\b(why|how)\b(?! (many|much|old|long|often))", re.I)
 _BRACKETS = re.compile(r"\(.*?\)")
-_PRONOUNS = LANGUAGES["english"].pronouns | {
-    "this", "these", "that", "those", "his", "its",
-}  # fmt: skip
 
 
 def quality_features(view: QuestionView) -> Features:
@@ -51,13 +47,14 @@ def _coverage_features(view: QuestionView) -> Features:
     like_best = matrix.cosines_to_row(best)
     like_best[best] = 0.0
     only = has * (has.sum(axis=0) == 1.0)
-    asked = set(pairwise(view.question_terms))
-    pairs = [len(asked.intersection(pairwise(one))) for one in view.sentence_terms]
+    ranked = {
+        "coverage": view.coverage,
+        "BM25": view.bm25,
+        "cosine": matrix.cosines(view.terms),
+    }
     return {
-        **_with_ranks("coverage", view.coverage),
-        **_with_ranks("BM25", view.bm25),
-        **_with_ranks("cosine", matrix.cosines(view.terms)),
-        "pairs of terms": np.array(pairs, dtype=np.float64),
+        **_with_ranks(ranked),
+        "pairs of terms": _count_pairs(view),
         "rarest term": (has * weights).max(axis=1, initial=0.0),
         "terms of no other": only @ weights / total,
         "terms beyond the best": (has * (1.0 - has[best])) @ weights / view.reachable,
@@ -65,37 +62,65 @@ def _coverage_features(view: QuestionView) -> Features:
     }
 
 
+def _count_pairs(view: QuestionView) -> FloatArray:
+    """Return the number (N,) of distinct pairs of terms shared with the question.
+
+    A pair is two content words without another between them.
+    """
+    texts, terms = view.content.texts, view.content.facts("term")
+    base = len(view.vocabulary.terms)
+    pairs = np.where(texts[1:] == texts[:-1], terms[:-1] * base + terms[1:], -1)
+    asked = {one * base + other for one, other in pairwise(view.question_terms)}
+    found = np.zeros(len(view))
+    for pair in asked:
+        found[texts[:-1][pairs == pair]] += 1.0
+    return found
+
+
 def _wording_features(view: QuestionView) -> Features:
     """Return features of names, numbers, pronouns and length.
 
     A name is a word with a capital that is neither a function word nor the first.
     """
-    asked = _names_in(view.question_words, view)
-    digits = set(filter(str.isdigit, view.question_words))
-    is_pronoun = _PRONOUNS.union(map(str.capitalize, _PRONOUNS))
-    new, shared, pronouns = [], [], []
-    for words, terms in zip(view.words, view.sentence_terms, strict=True):
-        new.append(len(_names_in(words, view) - asked))
-        shared.append(len(asked.intersection(terms)))
-        pronouns.append(sum(map(is_pronoun.__contains__, words)))
-    n_new = np.log1p(new)
-    has_digit = _flags(map(re.compile(r"\d").search, view.sentences))
-    length = np.log(np.maximum(1, list(map(len, view.words))))
-    starts = (bool(words) and words[0] in is_pronoun for words in view.words)
+    tokens = view.tokens
+    is_first = np.diff(tokens.texts, prepend=-1) > 0
+    asked = list({*view.question_tokens.facts("name")[1:].tolist()} - {0})
+    shared = view.has[:, [view.terms.index(name) for name in asked]]
+    digits = [view.vocabulary[word] for word in view.question_words if word.isdigit()]
+    has_digit = tokens.has(tokens.facts("digit") > 0)
+    is_pronoun = tokens.facts("pronoun") > 0
+    n_new = np.log1p(_count_names(tokens, is_first, asked))
+    length = np.log(np.maximum(1, tokens.count()))
     return {
-        "names of the question": np.array(shared) / max(1, len(asked)),
-        "numbers of the question": _flags(
-            not digits.isdisjoint(words) for words in view.words
-        ),
+        "names of the question": shared.sum(axis=1) / max(1, len(asked)),
+        "numbers of the question": tokens.has(_equals_any(tokens.words, digits)),
         "has a number": has_digit,
         "other names": n_new,
         "number, if one is asked": _asks(_ASKS_NUMBER, view) * has_digit,
         "names, if one is asked": _asks(_ASKS_NAME, view) * n_new,
-        "begins with a pronoun": _flags(starts),
-        "pronouns": np.array(pronouns, dtype=np.float64),
+        "begins with a pronoun": tokens.has(is_first & is_pronoun),
+        "pronouns": tokens.count(is_pronoun).astype(np.float64),
         "length": length,
         "length squared": length**2,
     }
+
+
+def _count_names(tokens: Tokens, is_first: BoolArray, known: list[int]) -> IntArray:
+    """Return the number (N,) of distinct names in texts, without ``known`` ones."""
+    names = tokens.facts("name")
+    is_new = (names > 0) & ~is_first & ~_equals_any(names, known)
+    names, texts = names[is_new], tokens.texts[is_new]
+    base = len(tokens.vocabulary.terms)
+    cells = np.unique(texts * base + names)
+    return np.bincount(cells // base, minlength=tokens.n_texts)
+
+
+def _equals_any(values: IntArray, few: list[int]) -> BoolArray:
+    """Return whether each value is one of a few."""
+    found = np.zeros(len(values), dtype=bool)
+    for one in few:
+        found |= values == one
+    return found
 
 
 def _position_features(view: QuestionView) -> Features:
@@ -117,28 +142,32 @@ def _position_features(view: QuestionView) -> Features:
 
 def _title_features(view: QuestionView) -> Features:
     """Return features of the document and the title or heading of each sentence."""
-    numbers, document = np.unique(view.documents, return_inverse=True)
-    covered = np.zeros((len(numbers), len(view.terms)))
-    np.maximum.at(covered, document, view.has)
+    _, document, sizes = np.unique(
+        view.documents, return_inverse=True, return_counts=True
+    )
+    order, starts = np.argsort(document, kind="stable"), np.cumsum(sizes) - sizes
+    covered = np.maximum.reduceat(view.has[order], starts, axis=0)
     of_document = covered @ view.weights / view.reachable
-    best = np.zeros(len(numbers))
-    np.maximum.at(best, document, view.coverage)
-    best, worth = best[document], of_document[document]
+    best = np.maximum.reduceat(view.coverage[order], starts)[document]
+    worth = of_document[document]
     number_of = {title: k for k, title in enumerate(dict.fromkeys(view.titles))}
     titles, of = list(number_of), np.array([number_of[one] for one in view.titles])
-    terms = list(map(view.terms_in, map(split_words, titles)))
-    has = (view.count_terms(terms) > 0.0) * 1.0
-    share = (has.sum(axis=1) / [max(1, len(set(one))) for one in terms])[of]
+    words = Tokens.of(view.vocabulary, list(map(split_words, titles)))
+    terms = TermMatrix.of_tokens(words.content())
+    has = (terms.counts_of(view.terms) > 0.0) * 1.0
+    n_terms = np.bincount(terms.rows, minlength=len(titles))
+    share = (has.sum(axis=1) / np.maximum(1, n_terms))[of]
     with_title = np.maximum(has[of], view.has) @ view.weights
     asked, mentioned, mentions = _find_mentions(view, titles, of, worth)
     first = _flags(view.places % APART == 0.0)
+    ranks = _ranks(of_document[None])[:, document]
     return {
-        **_with_ranks("coverage of the document", worth, _ranks(of_document)[document]),
+        **_with_ranks({"coverage of the document": worth}, ranks),
         "best coverage in the document": best,
         "is best in the document": _flags(view.coverage >= best),
         "share of the title": share,
         "coverage with the title": with_title / max(1e-9, float(view.weights.sum())),
-        "coverage with the title, standardized": _standardized(with_title),
+        "coverage with the title, standardized": _standardized(with_title[None])[0],
         "title in the question": asked,
         "title in other documents": mentioned,
         "other title": mentions,
@@ -158,30 +187,54 @@ def _find_mentions(
     the coverage of the best other sentence that has it; and the coverage of the best
     document whose title the sentence has.
     """
-    asked, mentioned = np.zeros(len(titles)), np.zeros(len(titles))
-    mentions = np.zeros(len(view))
-    if 1 < len(titles) <= _MOST_TITLES:
-        texts = [f" {' '.join(words)} ".lower() for words in view.words]
-        question = f" {' '.join(view.question_words)} ".lower()
-        names = [split_words(_BRACKETS.sub("", title)) for title in titles]
-        for k, words in enumerate(names):
-            name = f" {' '.join(words)} ".lower()
-            if not words:
-                continue
-            asked[k] = name in question
-            rows = [i for i, text in enumerate(texts) if name in text and of[i] != k]
-            if rows:
-                mentioned[k] = view.coverage[rows].max()
-                mentions[rows] = np.maximum(mentions[rows], worth[of == k].max())
-    return asked[of], mentioned[of], mentions
+    if not 1 < len(titles) <= _MOST_TITLES:
+        return np.zeros(len(view)), np.zeros(len(view)), np.zeros(len(view))
+    names = [split_words(_BRACKETS.sub("", title)) for title in titles]
+    has_name = find_phrases(view.tokens, names)
+    has_name[of, np.arange(len(view))] = False
+    worth_of_title = np.zeros(len(titles))
+    np.maximum.at(worth_of_title, of, worth)
+    mentioned = (has_name * view.coverage).max(axis=1)
+    mentions = (has_name * worth_of_title[:, None]).max(axis=0)
+    question = f" {' '.join(view.question_words)} ".lower()
+    asked = [
+        bool(words) and f" {' '.join(words)} ".lower() in question for words in names
+    ]
+    return _flags(np.array(asked))[of], mentioned[of], mentions
+
+
+def find_phrases(tokens: Tokens, phrases: list[list[str]]) -> BoolArray:
+    """Return whether each phrase is in each text, (phrases, N), in upper or lower case.
+
+    A phrase is a list of words; one without words is in no text.
+    """
+    words = Tokens.of(tokens.vocabulary, phrases)
+    lengths, lower = words.count(), tokens.facts("lower")
+    # Row k of the table is phrase k, then -1.
+    table = np.full((len(phrases), int(lengths.max(initial=0)) + 1), -1)
+    starts = np.cumsum(lengths) - lengths
+    table[words.texts, np.arange(len(words.words)) - starts[words.texts]] = words.facts(
+        "lower"
+    )
+    phrase, place = np.nonzero(table[:, :1] == lower)
+    for step in range(1, table.shape[1] - 1):
+        after = np.minimum(place + step, len(lower) - 1)
+        is_same = (lower[after] == table[phrase, step]) & (after == place + step)
+        is_same &= tokens.texts[after] == tokens.texts[place]
+        kept = is_same | (lengths[phrase] <= step)
+        phrase, place = phrase[kept], place[kept]
+    found = np.zeros((len(phrases), tokens.n_texts), dtype=bool)
+    found[phrase, tokens.texts[place]] = True
+    return found
 
 
 def _vector_features(view: QuestionView) -> Features:
     """Return features of cosines of sentences' words with the question's terms."""
     near, total = view.nearness, max(1e-9, float(view.weights.sum()))
-    features = Features()
-    for power, name in ((1, "near terms"), (2, "nearer terms"), (4, "nearest terms")):
-        features |= _with_ranks(name, near**power @ view.weights / total)
+    powers = ((1, "near terms"), (2, "nearer terms"), (4, "nearest terms"))
+    features = _with_ranks(
+        {name: near**power @ view.weights / total for power, name in powers}
+    )
     best = near[int(features["nearer terms"].argmax())]
     beyond = near**2 * (1.0 - best) @ view.weights / total
     return {**features, "near terms beyond the best": beyond}
@@ -198,7 +251,7 @@ def _embedding_features(view: QuestionView) -> Features:
     like_best[best] = 0.0
     mean = unit_rows(sentences.mean(axis=0)[None])[0]
     return {
-        **_with_ranks("cosine of embeddings", cosine),
+        **_with_ranks({"cosine of embeddings": cosine}),
         "embedding like the best": like_best,
         "cosine beside": np.maximum(np.r_[0.0, cosine[:-1]], np.r_[cosine[1:], 0.0]),
         "embedding like the mean": sentences @ mean,
@@ -210,37 +263,36 @@ def _asks(pattern: re.Pattern[str], view: QuestionView) -> float:
     return float(pattern.search(view.question) is not None)
 
 
-def _names_in(words: list[str], view: QuestionView) -> set[str]:
-    """Return the terms of words with a capital, without the first word."""
-    return set(map(view.term_of.names.__getitem__, words[1:])) - {""}
-
-
-def _flags(values: Iterable[object]) -> FloatArray:
+def _flags(values: BoolArray) -> FloatArray:
     """Return 1 for true values, 0 for others."""
-    return np.array([bool(value) for value in values], dtype=np.float64)
+    return values.astype(np.float64)
 
 
-def _ranks(values: FloatArray) -> FloatArray:
-    """Return the rank of each value, 0 for the largest; the first of equal ones."""
-    ranks = np.empty(len(values))
-    ranks[np.argsort(-values, kind="stable")] = np.arange(len(values))
+def _ranks(rows: FloatArray) -> FloatArray:
+    """Return the rank of each value in its row, 0 for the largest; ties in order."""
+    ranks = np.empty(rows.shape)
+    places = np.argsort(-rows, axis=1, kind="stable")
+    ranks[np.arange(len(rows))[:, None], places] = np.arange(rows.shape[1])
     return ranks
 
 
-def _standardized(values: FloatArray) -> FloatArray:
-    """Return values with mean 0 and variance 1, zeros if all are equal."""
-    deviation = float(values.std())
-    spread = deviation if deviation > 1e-12 else np.inf
-    return np.asarray((values - values.mean()) / spread)
+def _standardized(rows: FloatArray) -> FloatArray:
+    """Return rows with mean 0 and variance 1, zeros where all values are equal."""
+    size = rows.shape[1]
+    centred = rows - np.add.reduce(rows, axis=1, keepdims=True) / size
+    deviations = np.sqrt(np.add.reduce(centred**2, axis=1, keepdims=True) / size)
+    return np.asarray(centred / np.where(deviations > 1e-12, deviations, np.inf))
 
 
-def _with_ranks(
-    name: str, values: FloatArray, ranks: FloatArray | None = None
-) -> Features:
-    """Return values by name, the same standardized, and log(1 + their ``ranks``)."""
-    ranks = _ranks(values) if ranks is None else ranks
-    return {
-        name: values,
-        f"{name}, standardized": _standardized(values),
-        f"{name}, rank": np.log1p(ranks),
-    }
+def _with_ranks(features: Features, ranks: FloatArray | None = None) -> Features:
+    """Return each feature, the same standardized, and log(1 + its ``ranks``)."""
+    rows = np.array(list(features.values()))
+    ranks = np.log1p(_ranks(rows) if ranks is None else ranks)
+    found = Features()
+    for name, values, standard, rank in zip(
+        features, rows, _standardized(rows), ranks, strict=True
+    ):
+        found[name] = values
+        found[f"{name}, standardized"] = standard
+        found[f"{name}, rank"] = rank
+    return found

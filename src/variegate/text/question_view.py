@@ -8,7 +8,7 @@ the cosines of its words with each term.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -20,10 +20,11 @@ from variegate.linalg.cosine import unit_rows
 from variegate.text.languages import detect_language
 from variegate.text.terms import (
     TermMatrix,
-    Terms,
+    Tokens,
+    Vocabulary,
     as_term,
     rarity_of,
-    terms_of_language,
+    vocabulary_of,
 )
 from variegate.text.word_vectors import WORDLLAMA, WordVectors
 from variegate.text.words import split_words
@@ -82,16 +83,15 @@ class QuestionView:
 
     def take(self, rows: IntArray) -> QuestionView:
         """Return the view of some rows, with term weights and places as among all."""
-        view = self._select_rows(rows)
-        view = replace(view, source=self)
+        view = self._select_rows(rows, self)
         view.__dict__["places"] = self.places[rows]
         return view
 
     def leave_out(self, rows: IntArray) -> QuestionView:
         """Return the view without some sentences, as if they had never been there."""
-        return self._select_rows(np.setdiff1d(np.arange(len(self)), rows))
+        return self._select_rows(np.setdiff1d(np.arange(len(self)), rows), self.source)
 
-    def _select_rows(self, rows: IntArray) -> QuestionView:
+    def _select_rows(self, rows: IntArray, source: QuestionView | None) -> QuestionView:
         """Return the view of the sentences at ``rows``, with their words and terms."""
         embeddings = self.embeddings
         view = replace(
@@ -100,9 +100,10 @@ class QuestionView:
             titles=[self.titles[row] for row in rows],
             documents=self.documents[rows],
             embeddings=None if embeddings is None else embeddings[np.r_[0, rows + 1]],
+            source=source,
         )
         view.__dict__["words"] = [self.words[row] for row in rows]
-        view.__dict__["term_of"] = self.term_of
+        view.__dict__["vocabulary"] = self.vocabulary
         return view
 
     # Words and terms ----------------------------------------------------------------
@@ -118,46 +119,49 @@ class QuestionView:
         return split_words(self.question)
 
     @cached_property
-    def term_of(self) -> Terms:
-        """The term of each word in the language of the texts, which is detected."""
+    def vocabulary(self) -> Vocabulary:
+        """The words of the language of the texts, which is detected."""
         first = " ".join([self.question, *self.sentences[:_FIRST]])[:_ENOUGH]
-        return terms_of_language(detect_language(first))
-
-    def terms_in(self, words: Sequence[str]) -> list[str]:
-        """Return the terms of words, in order, without function words."""
-        terms = map(self.term_of.__getitem__, words)
-        return list(filter(None, terms))
+        return vocabulary_of(detect_language(first))
 
     @cached_property
-    def question_terms(self) -> list[str]:
+    def question_tokens(self) -> Tokens:
+        """The words of the question, by number."""
+        return Tokens.of(self.vocabulary, [self.question_words])
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        """The words of the sentences, by number."""
+        return Tokens.of(self.vocabulary, self.words)
+
+    @cached_property
+    def content(self) -> Tokens:
+        """The words of the sentences that are not function words or pronouns."""
+        return self.tokens.content()
+
+    @cached_property
+    def question_terms(self) -> list[int]:
         """The question's terms, in order; of function words if it has only those."""
-        found = self.terms_in(self.question_words)
-        return found or list(map(as_term, self.question_words))
+        found: list[int] = self.question_tokens.facts("term").tolist()
+        every = map(as_term, self.question_words)
+        return list(filter(None, found)) or list(
+            map(self.vocabulary.number_of_term, every)
+        )
 
     @cached_property
-    def terms(self) -> list[str]:
-        """The T distinct terms of the question."""
+    def terms(self) -> list[int]:
+        """The numbers of the T distinct terms of the question."""
         return list(dict.fromkeys(self.question_terms))
 
     @cached_property
-    def sentence_terms(self) -> list[list[str]]:
-        """The terms of each sentence, in order."""
-        return list(map(self.terms_in, self.words))
+    def matrix(self) -> TermMatrix:
+        """The tf-idf vectors of the sentences."""
+        return TermMatrix.of_tokens(self.content)
 
     @cached_property
     def counts(self) -> FloatArray:
         """How often each sentence has each term of the question, (N, T)."""
-        return self.count_terms(self.sentence_terms)
-
-    def count_terms(self, texts: Sequence[Sequence[str]]) -> FloatArray:
-        """Return how often each of n lists has each term of the question, (n, T)."""
-        column = {term: k for k, term in enumerate(self.terms)}
-        counts = np.zeros((len(texts), len(column)))
-        for row, text in enumerate(texts):
-            for term in text:
-                if term in column:
-                    counts[row, column[term]] += 1.0
-        return counts
+        return self.matrix.counts_of(self.terms)
 
     @cached_property
     def has(self) -> FloatArray:
@@ -169,14 +173,18 @@ class QuestionView:
 
         Empty if they share none.
         """
-        words = {self.term_of[word]: word for word in reversed(self.question_words)}
-        heading = self.terms_in(split_words(self.titles[row]))
+        found = self.question_tokens.facts("term").tolist()
+        words = dict(zip(reversed(found), reversed(self.question_words), strict=True))
+        title = Tokens.of(self.vocabulary, [split_words(self.titles[row])])
+        heading = set(title.facts("term").tolist())
         shared = {
             "has": [self.terms[k] for k in np.flatnonzero(self.has[row])],
             "its heading has": [term for term in self.terms if term in heading],
         }
+        texts = self.vocabulary.terms
         parts = [
-            f"{verb} " + ", ".join(f'"{words.get(term, term)}"' for term in terms)
+            f"{verb} "
+            + ", ".join(f'"{words.get(term, texts[term])}"' for term in terms)
             for verb, terms in shared.items()
             if terms
         ]
@@ -205,7 +213,7 @@ class QuestionView:
     @cached_property
     def bm25(self) -> FloatArray:
         """The score of each sentence by BM25, (N,)."""
-        lengths = np.array([max(1, len(one)) for one in self.sentence_terms], float)
+        lengths = np.maximum(1, self.content.count())
         share = 1.0 - _LENGTH + _LENGTH * lengths / lengths.mean()
         saturated = self.counts + _SATURATION * share[:, None]
         gains = self.counts * (1.0 + _SATURATION) / saturated
@@ -234,35 +242,33 @@ class QuestionView:
         if self.word_vectors is None:
             raise ValueError("nearness needs word vectors")
         near = np.zeros((len(self), len(self.terms)))
-        content = [
-            [word.lower() for word in words if self.term_of[word]]
-            for words in self.words
-        ]
-        lengths = np.array([len(one) for one in content], dtype=np.intp)
-        if not lengths.any() or not self.terms:
+        if not len(self.content.words) or not self.terms:
             return near
-        flat = list(chain.from_iterable(content))
-        column = {word: k for k, word in enumerate(dict.fromkeys(flat))}
+        texts = list(chain.from_iterable(self.words))
+        # One of the words with each lower-case form, and the forms of all words.
+        _, first, columns = np.unique(
+            self.content.facts("lower"), return_index=True, return_inverse=True
+        )
+        place = np.flatnonzero(self.tokens.facts("term") > 0)[first]
+        distinct = [texts[k].lower() for k in place]
         word_of = {
             as_term(word): word.lower() for word in reversed(self.question_words)
         }
-        asked = self.word_vectors([word_of[term] for term in self.terms])
-        cosines = unit_rows(asked) @ unit_rows(self.word_vectors(list(column))).T
-        columns = np.fromiter(map(column.__getitem__, flat), np.intp, len(flat))
+        asked = [word_of[self.vocabulary.terms[term]] for term in self.terms]
+        unit = [unit_rows(self.word_vectors(words)) for words in (asked, distinct)]
+        cosines = unit[0] @ unit[1].T
+        lengths = self.content.count()
         starts = np.r_[0, np.cumsum(lengths)[:-1]][lengths > 0]
         best = np.maximum.reduceat(cosines[:, columns], starts, axis=1)
         near[lengths > 0] = np.maximum(best.T, 0.0)
         return near
 
-    @cached_property
-    def matrix(self) -> TermMatrix:
-        """The tf-idf vectors of the sentences."""
-        return TermMatrix.from_terms(self.sentence_terms)
-
     # Similarity -----------------------------------------------------------------------
 
-    def blocks(self) -> dict[str, FloatArray]:
+    def blocks(self, names: Collection[str] | None = None) -> dict[str, FloatArray]:
         """Return the blocks of similarity features, by name, each (N, columns).
+
+        All of them, or those of these names.
 
         "words" and "embedding" compare the sentences as texts, "terms" and "near terms"
         by the terms of the question, "place" by their distance.  Rows have length 1 or
@@ -270,17 +276,24 @@ class QuestionView:
         """
         order = np.argsort(-self.weights, kind="stable")[:MOST_TERMS]
         root = np.sqrt(self.weights[order])
-        found = {
-            "words": self.matrix.hashed_vectors(),
-            "terms": _unit_padded(self.has[:, order] * root),
-            "place": self.places[:, None],
+        makers: dict[str, Callable[[], FloatArray]] = {
+            "words": self.matrix.hashed_vectors,
+            "terms": lambda: _unit_padded(self.has[:, order] * root),
+            "place": lambda: self.places[:, None],
         }
         if self.word_vectors is not None:
-            found["near terms"] = _unit_padded(self.nearness[:, order] ** 2 * root)
-        if self.embeddings is not None:
-            vectors = self.embeddings[1:]
-            found["embedding"] = unit_rows(vectors - vectors.mean(axis=0))
-        return found
+            makers["near terms"] = lambda: _unit_padded(
+                self.nearness[:, order] ** 2 * root
+            )
+        if (embeddings := self.embeddings) is not None:
+            makers["embedding"] = lambda: unit_rows(
+                embeddings[1:] - embeddings[1:].mean(axis=0)
+            )
+        return {
+            name: make()
+            for name, make in makers.items()
+            if names is None or name in names
+        }
 
 
 def _unit_padded(matrix: FloatArray) -> FloatArray:

@@ -37,6 +37,8 @@ _UNSPACED_RUN = re.compile(f"([{UNSPACED}]+)")
 # Text without these has no combining marks: Python's own patterns split it, and faster.
 _BEYOND_LATIN = re.compile("[^\\x00-\\u02ff\\u2000-\\u206f]")
 _LATIN_WORD = re.compile(r"[^\W_]+")
+# Spaces in place of ASCII characters that are not of words: the fastest way to split.
+_SPACES = bytes(k if chr(k).isalnum() else ord(" ") for k in range(128)) + bytes(128)
 _ENDS_SENTENCE = re.compile(
     rf"[.!?…‼⁇⁈⁉\uff0e\u037e{ENDS}][\s\"'’“”»›\u05f3\u05f4\x94*_)\]}}」』）】》]*+$"
 )
@@ -77,6 +79,8 @@ def words(text: str) -> list[str]:
 
 def split_words(text: str) -> list[str]:
     """Return the words of a text as they are written, as :func:`words` splits it."""
+    if text.isascii():
+        return text.encode("ascii").translate(_SPACES).decode("ascii").split()
     if _BEYOND_LATIN.search(text) is None:
         return _LATIN_WORD.findall(text)
     regex, text = import_regex(), unicodedata.normalize("NFC", text)
