@@ -4,6 +4,8 @@ import math
 import os
 import re
 import signal
+import subprocess
+import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
@@ -184,6 +186,38 @@ def test_a_call_that_is_ended_fails():
     threading.Timer(0.2, call.end).start()
     with pytest.raises(ProcessCallError, match="ended too early"):
         call.result()
+
+
+# The current folder -------------------------------------------------------------------
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("way", ["a call", "--jobs", "--workers"])
+def test_processes_import_nothing_from_the_current_folder(way, tmp_path):
+    # Another user may have put modules there, for example in a temporary folder.
+    folder = tmp_path / "current"
+    (folder / "data").mkdir(parents=True)
+    for name in ("multiprocessing", "numpy", "variegate", "json", "pickle", "tornado"):
+        (folder / f"{name}.py").write_text(f"open('run-{name}', 'w')\nraise SystemExit")
+    write_table(small_table(40), folder / "data" / "table.parquet")
+    fit = ("fit", "data", *QUICK, "-o", "model.json")
+    if way == "--workers":
+        pytest.importorskip("distributed", reason="needs 'variegate[dask]'")
+        arguments = (*fit, "--workers", "1")
+    else:
+        arguments = (*fit[:-4], "-o", "model.json", "--tune", "--jobs", "2")
+    if way == "a call":
+        code = "from variegate._processes import ProcessCall\nimport os\n"
+        code += "ProcessCall(os.getpid).result()"
+    else:
+        code = "from variegate.cli import main\nif __name__ == '__main__': main()"
+    script = tmp_path / "program.py"
+    script.write_text(code)
+    done = subprocess.run(
+        [sys.executable, script, *arguments], cwd=folder, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert [name for name in names_in(folder) if name.startswith("run-")] == []
 
 
 # Commands -----------------------------------------------------------------------------

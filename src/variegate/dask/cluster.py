@@ -54,9 +54,7 @@ def local_cluster(n_workers: int) -> Iterator[Client]:
         folder = stack.enter_context(
             TemporaryDirectory(prefix="variegate-", ignore_cleanup_errors=True)
         )
-        stack.enter_context(
-            dask.config.set({**_CONFIG, "temporary-directory": folder})
-        )
+        stack.enter_context(dask.config.set({**_CONFIG, "temporary-directory": folder}))
         with delay_interrupts():
             cluster = LocalCluster(
                 n_workers=n_workers,
