@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
 from typing import Any
 
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from joblib.externals.loky.backend import resource_tracker as loky_tracker
 from threadpoolctl import threadpool_limits
 
@@ -68,9 +68,11 @@ def parallel_processes(n_jobs: int | None, **options: Any) -> Any:
     ``options`` are those of joblib.
     """
     options = {"initializer": _exit_loky_worker_with_parent, **options}
-    loky_tracker.ensure_running()  # as that of multiprocessing
-    with delay_interrupts():
-        Parallel(n_jobs, **options | {"return_as": "list"})([delayed(_do_nothing)()])
+    if effective_n_jobs(n_jobs) > 1:
+        start = Parallel(n_jobs, **options | {"return_as": "list"})
+        loky_tracker.ensure_running()  # as that of multiprocessing
+        with delay_interrupts():
+            start([delayed(_do_nothing)()])
     return Parallel(n_jobs, **options)
 
 
