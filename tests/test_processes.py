@@ -17,7 +17,7 @@ import pytest
 
 import variegate as vg
 from table_instances import INTERRUPTIBLE, QUICK, names_in, process, small_table
-from variegate._processes import ProcessCall, ProcessCallError
+from variegate._processes import ProcessCall, ProcessCallError, delay_interrupts
 from variegate.tables import write_table
 
 ROOT = Path(__file__).parent.parent
@@ -186,6 +186,42 @@ def test_a_call_that_is_ended_fails():
     threading.Timer(0.2, call.end).start()
     with pytest.raises(ProcessCallError, match="ended too early"):
         call.result()
+
+
+# Ctrl-C -------------------------------------------------------------------------------
+
+
+def interrupted_block(finished, send):
+    """Get an interrupt in a block that delays it; note whether the block finished."""
+    with delay_interrupts():
+        send()
+        time.sleep(0.2)
+        finished.append(True)
+
+
+SENDERS = {
+    "this thread": lambda: signal.raise_signal(signal.SIGINT),
+    # A library's thread, which was started before.
+    "the process": lambda: os.kill(os.getpid(), signal.SIGINT),
+}
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="needs POSIX")
+@pytest.mark.parametrize("send", SENDERS.values(), ids=SENDERS)
+def test_an_interrupt_waits_for_the_end_of_a_block(send):
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)
+    end = threading.Event()
+    threading.Thread(target=end.wait).start()
+    finished = []
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            interrupted_block(finished, send)
+        assert finished == [True]
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    finally:
+        end.set()
+        signal.signal(signal.SIGINT, former)
 
 
 # The current folder -------------------------------------------------------------------

@@ -51,13 +51,25 @@ def delay_interrupts() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    arrived: list[int] = []
+    handler = signal.getsignal(signal.SIGINT)
+    # Python runs handlers in the main thread, whichever thread got the signal.
+    holds = (
+        handler is not None and threading.current_thread() is threading.main_thread()
+    )
     # This process ignores Ctrl-C, and its start would unblock it here.
     resource_tracker.ensure_running()
+    if holds:
+        signal.signal(signal.SIGINT, lambda number, frame: arrived.append(number))
     former = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, former)
+        if holds:
+            signal.signal(signal.SIGINT, handler)
+            if arrived:
+                signal.raise_signal(signal.SIGINT)
 
 
 def parallel_processes(n_jobs: int | None, **options: Any) -> Any:
