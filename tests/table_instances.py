@@ -28,6 +28,12 @@ COLUMNS = (
 #: Enough for a model that chooses something, and soon there.
 QUICK = (*COLUMNS, "--kernel", "linear", "--omega", "1")
 
+#: The command that chooses from a table without a model.
+SELECT = (
+    "select", "table.parquet", "-o", "out.parquet", "--method", "dpp", "--k", "2",
+    "--group", "query", "--relevance", "score", "--similarity", "embedding",
+)  # fmt: skip
+
 
 def small_table(n_groups=12, random_state=0):
     return make_table(n_groups, 6, 4, random_state=random_state)

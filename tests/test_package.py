@@ -215,7 +215,8 @@ def parameters(function):
 #: The rooms of the house from the ground up.  Each may import, at once, when called or
 #: for a type, from its own room and from those on lines above it.
 LAYERS = """
-_version _typing _progress _install
+_version _typing _progress _memory
+_install
 _validation _random _processes files subsets
 report
 linalg

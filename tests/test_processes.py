@@ -4,6 +4,8 @@ import math
 import os
 import re
 import signal
+import subprocess
+import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
@@ -15,7 +17,7 @@ import pytest
 
 import variegate as vg
 from table_instances import INTERRUPTIBLE, QUICK, names_in, process, small_table
-from variegate._processes import ProcessCall, ProcessCallError
+from variegate._processes import ProcessCall, ProcessCallError, delay_interrupts
 from variegate.tables import write_table
 
 ROOT = Path(__file__).parent.parent
@@ -184,6 +186,74 @@ def test_a_call_that_is_ended_fails():
     threading.Timer(0.2, call.end).start()
     with pytest.raises(ProcessCallError, match="ended too early"):
         call.result()
+
+
+# Ctrl-C -------------------------------------------------------------------------------
+
+
+def interrupted_block(finished, send):
+    """Get an interrupt in a block that delays it; note whether the block finished."""
+    with delay_interrupts():
+        send()
+        time.sleep(0.2)
+        finished.append(True)
+
+
+SENDERS = {
+    "this thread": lambda: signal.raise_signal(signal.SIGINT),
+    # A library's thread, which was started before.
+    "the process": lambda: os.kill(os.getpid(), signal.SIGINT),
+}
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="needs POSIX")
+@pytest.mark.parametrize("send", SENDERS.values(), ids=SENDERS)
+def test_an_interrupt_waits_for_the_end_of_a_block(send):
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)
+    end = threading.Event()
+    threading.Thread(target=end.wait).start()
+    finished = []
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            interrupted_block(finished, send)
+        assert finished == [True]
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    finally:
+        end.set()
+        signal.signal(signal.SIGINT, former)
+
+
+# The current folder -------------------------------------------------------------------
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("way", ["a call", "--jobs", "--workers"])
+def test_processes_import_nothing_from_the_current_folder(way, tmp_path):
+    # Another user may have put modules there, for example in a temporary folder.
+    folder = tmp_path / "current"
+    (folder / "data").mkdir(parents=True)
+    for name in ("multiprocessing", "numpy", "variegate", "json", "pickle", "tornado"):
+        (folder / f"{name}.py").write_text(f"open('run-{name}', 'w')\nraise SystemExit")
+    write_table(small_table(40), folder / "data" / "table.parquet")
+    fit = ("fit", "data", *QUICK, "-o", "model.json")
+    if way == "--workers":
+        pytest.importorskip("distributed", reason="needs 'variegate[dask]'")
+        arguments = (*fit, "--workers", "1")
+    else:
+        arguments = (*fit[:-4], "-o", "model.json", "--tune", "--jobs", "2")
+    if way == "a call":
+        code = "from variegate._processes import ProcessCall\nimport os\n"
+        code += "ProcessCall(os.getpid).result()"
+    else:
+        code = "from variegate.cli import main\nif __name__ == '__main__': main()"
+    script = tmp_path / "program.py"
+    script.write_text(code)
+    done = subprocess.run(
+        [sys.executable, script, *arguments], cwd=folder, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert [name for name in names_in(folder) if name.startswith("run-")] == []
 
 
 # Commands -----------------------------------------------------------------------------

@@ -3,16 +3,25 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from variegate._memory import find_memory_error
+
 
 @contextmanager
 def explain_missing(problem: str, extra: str) -> Iterator[None]:
     """Raise an ImportError in the block with ``problem`` and a pip command instead.
 
-    ``extra`` is the extra of this package that has what is missing.
+    ``extra`` is the extra of this package that has what is missing.  The reason is
+    named if a package is installed and cannot be loaded.  Want of memory becomes a
+    MemoryError: installing does not help.
     """
     try:
         yield
     except ImportError as error:
+        reason = find_memory_error(error)
+        if reason is not None:
+            raise MemoryError(f"to load a library: {reason}") from error
+        if not isinstance(error, ModuleNotFoundError):
+            problem = f"{problem}, which cannot be loaded ({error})"
         raise ImportError(f"{problem}: {install_command(extra)}") from error
 
 

@@ -6,16 +6,19 @@ import multiprocessing
 import os
 import pickle
 import queue
+import signal
 import subprocess
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing import resource_tracker
 from typing import Any
 
-from joblib import Parallel
+from joblib import Parallel, delayed, effective_n_jobs
+from joblib.externals.loky.backend import resource_tracker as loky_tracker
 from threadpoolctl import threadpool_limits
 
 __all__ = [
@@ -23,6 +26,7 @@ __all__ = [
     "ProcessCall",
     "ProcessCallError",
     "connect_to_parent",
+    "delay_interrupts",
     "exit_when_parent_dies",
     "parallel_processes",
 ]
@@ -37,13 +41,55 @@ _GRACE = 1.0
 _NICENESS = 10
 
 
+@contextmanager
+def delay_interrupts() -> Iterator[None]:
+    """Delay Ctrl-C to the end of the block.
+
+    Threads and processes that are started in the block never get it.  A terminal
+    sends it to all processes: this one ends the others in order.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    arrived: list[int] = []
+    handler = signal.getsignal(signal.SIGINT)
+    # Python runs handlers in the main thread, whichever thread got the signal.
+    holds = (
+        handler is not None and threading.current_thread() is threading.main_thread()
+    )
+    # This process ignores Ctrl-C, and its start would unblock it here.
+    resource_tracker.ensure_running()
+    if holds:
+        signal.signal(signal.SIGINT, lambda number, frame: arrived.append(number))
+    former = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, former)
+        if holds:
+            signal.signal(signal.SIGINT, handler)
+            if arrived:
+                signal.raise_signal(signal.SIGINT)
+
+
 def parallel_processes(n_jobs: int | None, **options: Any) -> Any:
     """Return joblib's ``Parallel``, whose worker processes end with this process.
 
-    Their shared memory and temporary folders are removed by the tracker of joblib, a
-    process that waits until all others have ended.  ``options`` are those of joblib.
+    They have been started.  Their shared memory and temporary folders are removed by
+    the tracker of joblib, a process that waits until all others have ended.
+    ``options`` are those of joblib.
     """
-    return Parallel(n_jobs=n_jobs, initializer=_exit_loky_worker_with_parent, **options)
+    options = {"initializer": _exit_loky_worker_with_parent, **options}
+    if effective_n_jobs(n_jobs) > 1:
+        start = Parallel(n_jobs, **options | {"return_as": "list"})
+        loky_tracker.ensure_running()  # as that of multiprocessing
+        with delay_interrupts():
+            start([delayed(_do_nothing)()])
+    return Parallel(n_jobs, **options)
+
+
+def _do_nothing() -> None:
+    """Return at once: the first call starts all workers."""
 
 
 class ChildProcess:
@@ -62,8 +108,13 @@ class ChildProcess:
             [sys.executable, "-c", code],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            # What can be imported here can be imported there.
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            # What can be imported here can be imported there, and nothing else: not
+            # modules of the current folder, which may belong to another user.
+            env=os.environ
+            | {
+                "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path),
+                "PYTHONSAFEPATH": "1",
+            },
             # Ctrl-C is for this process, which ends the others in order.
             start_new_session=True,
         )

@@ -119,8 +119,17 @@ def test_the_token_becomes_a_cookie_that_scripts_and_others_do_not_see(stranger)
         "192.168.1.7:{port}",
         "0.0.0.0:{port}",
         "2130706433",
+        "localhost..:{port}",
+        ".localhost:{port}",
+        "evil.localhost:{port}",
+        "localhost:{port}:{port}",
+        "localhost:http",
+        "localhost :{port}",
         "[::1",
         "[evil]:{port}",
+        "[localhost]:{port}",
+        "[127.0.0.1]:{port}",
+        "::1",
         "",
     ],
 )
@@ -134,10 +143,20 @@ def test_names_made_to_lead_here_lead_nowhere(server, host):
     assert way_in.status in (400, 421)
 
 
-@pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "LocalHost", "[::1]"])
-def test_names_of_this_machine(server, name):
-    headers = {"host": f"{name}:{server.port}"}
-    assert server.request("GET", "/api/state", headers=headers).status == 200
+#: Names of this machine in every spelling; the port is that of a tunnel, or missing.
+NAMES = ["127.0.0.1", "127.0.0.1.", "localhost", "LocalHost", "localhost.", "[::1]"]
+
+
+@pytest.mark.parametrize("port", [":{port}", ":1", ":", ""])
+@pytest.mark.parametrize("name", [*NAMES, "[0:0:0:0:0:0:0:1]"])
+def test_names_of_this_machine_at_any_port(server, name, port):
+    host = name + port.format(port=server.port)
+    assert server.request("GET", "/api/state", headers={"host": host}).status == 200
+    # The page itself must come from the same name and port.
+    own = {"host": host, "origin": f"http://{host}"}
+    assert server.request("GET", "/api/state", headers=own).status == 200
+    other = {"host": host, "origin": f"http://{name}:2"}
+    assert server.request("GET", "/api/state", headers=other).status == 403
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,9 @@ from variegate.tables import make_table
 pytestmark = pytest.mark.faults
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "localhost", "::1"])
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "127.8.8.8", "localhost", "localhost.", "::1"]
+)
 def test_addresses_of_this_machine_alone(host):
     assert is_loopback(host)
 

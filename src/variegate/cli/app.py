@@ -11,8 +11,10 @@ from itertools import pairwise
 
 import click
 
+from variegate._memory import find_memory_error
 from variegate._version import __version__
 from variegate.application.refusal import RefusalError, Setting
+from variegate.cli.interrupts import STATUS, InterruptWatch
 from variegate.cli.output import Interrupted, print_text
 
 #: Modules of this package by subject; the functions in them are named as the commands.
@@ -94,7 +96,8 @@ def run(command: click.Command = app, name: str = "variegate") -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     try:
-        sys.exit(command.main(standalone_mode=False))
+        with InterruptWatch():
+            sys.exit(command.main(standalone_mode=False))
     except click.exceptions.NoArgsIsHelpError as error:
         print_text(error.format_message(), err=True)
         sys.exit(2)
@@ -105,20 +108,25 @@ def run(command: click.Command = app, name: str = "variegate") -> None:
         message = " ".join(error.format_message().split())
         fail(message + hint)
     except (KeyboardInterrupt, click.Abort) as error:
-        fail(f"interrupted; {_how_to_resume(error)}", status=130)
-    except MemoryError as error:
-        fail(f"there is not enough memory ({' '.join(str(error).split())})")
+        fail(f"interrupted; {_how_to_resume(error)}", status=STATUS)
     except RefusalError as error:
         fail(refusal_message(error, sys.argv[1:]))
-    except (OSError, ValueError, ImportError) as error:
+    except (OSError, ValueError, ImportError, RuntimeError, MemoryError) as error:
+        lack = find_memory_error(error)
+        if lack is not None:
+            reason = f" ({' '.join(str(lack).split())})" if str(lack) else ""
+            fail(f"there is not enough memory{reason}: free some, or raise its limit")
+        if isinstance(error, RuntimeError):
+            raise
         fail(" ".join(str(error).split()))
 
 
-def _how_to_resume(error: BaseException) -> str:
-    """Return how to resume: the text of an ``Interrupted``, which click wraps."""
-    for reason in (error, error.__cause__, error.__context__):
-        if isinstance(reason, Interrupted):
-            return str(reason)
+def _how_to_resume(error: BaseException | None) -> str:
+    """Return how to resume: the text of an ``Interrupted``, which others wrap."""
+    while error is not None:
+        if isinstance(error, Interrupted):
+            return str(error)
+        error = error.__cause__ or error.__context__
     return "it must start again"
 
 

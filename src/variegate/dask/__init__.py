@@ -2,7 +2,7 @@
 
 from variegate._install import explain_missing as _explain_missing
 
-with _explain_missing("this needs Dask's distributed, which is not installed", "dask"):
+with _explain_missing("this needs Dask's distributed", "dask"):
     from distributed import Client as _Client  # noqa: F401  (is it there?)
 
 from variegate.dask.cluster import connect, local_cluster

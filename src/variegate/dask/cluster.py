@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from tempfile import TemporaryDirectory
 
 import dask
 from distributed import Client, LocalCluster
 
+from variegate._processes import delay_interrupts
 from variegate._validation import check_count, check_number
 from variegate.dask.errors import SchedulerLostError
 
@@ -34,9 +36,10 @@ def local_cluster(n_workers: int) -> Iterator[Client]:
 
     The processes run on this machine.  Each has one thread, also in linear algebra, and
     an even share of the machine's memory.  Connections are encrypted with a certificate
-    that these processes alone have, so that neither another machine nor another user of
-    this one can reach them.  No dashboard is served.  If this process is killed, the
-    workers end by themselves.
+    that these processes alone have, and temporary files are in a folder of this user,
+    so that neither another machine nor another user of this one can reach them.  No
+    dashboard is served.  If this process is killed, the workers end by themselves.
+    Ctrl-C waits while they start or end.
 
     For other settings, such as a limit of memory, give :class:`DaskEngine` a
     ``distributed.Client`` of your own ``distributed.LocalCluster``.
@@ -45,23 +48,34 @@ def local_cluster(n_workers: int) -> Iterator[Client]:
     worker process reads the script too.
     """
     check_count("n_workers", n_workers)
-    with dask.config.set(_CONFIG):
-        cluster = LocalCluster(
-            n_workers=n_workers,
-            threads_per_worker=1,
-            processes=True,
-            host="127.0.0.1",
-            security=True,
-            dashboard_address="127.0.0.1:0",
-            scheduler_kwargs={"dashboard": False},
-            silence_logs=logging.CRITICAL,  # faults become errors of the engine
+    with ExitStack() as stack:
+        # Dask's own folder is shared: another user may have made it, and could put
+        # modules and pickled data in it.
+        folder = stack.enter_context(
+            TemporaryDirectory(prefix="variegate-", ignore_cleanup_errors=True)
         )
-        try:
-            with _close_client_at_end(Client(cluster, set_as_default=False)) as client:
-                yield client
-        finally:
-            with suppress(TimeoutError):
-                cluster.close(timeout=_CLOSING)
+        stack.enter_context(dask.config.set({**_CONFIG, "temporary-directory": folder}))
+        with delay_interrupts():
+            cluster = LocalCluster(
+                n_workers=n_workers,
+                threads_per_worker=1,
+                processes=True,
+                host="127.0.0.1",
+                security=True,
+                dashboard_address="127.0.0.1:0",
+                scheduler_kwargs={"dashboard": False},
+                silence_logs=logging.CRITICAL,  # faults become errors of the engine
+            )
+            stack.callback(_close_cluster, cluster)
+            client = Client(cluster, set_as_default=False)
+            stack.enter_context(_close_client_at_end(client))
+        yield client
+
+
+def _close_cluster(cluster: LocalCluster) -> None:
+    """Close a cluster; leave the rest to the system after some seconds."""
+    with delay_interrupts(), suppress(TimeoutError):
+        cluster.close(timeout=_CLOSING)
 
 
 @contextmanager
@@ -107,5 +121,5 @@ def _close_client_at_end(client: Client) -> Iterator[Client]:
         yield client
     finally:
         # A scheduler that is gone cannot say goodbye.
-        with suppress(OSError):
+        with delay_interrupts(), suppress(OSError):
             client.close(timeout=_CLOSING)

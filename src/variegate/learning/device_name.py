@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
+from contextlib import AbstractContextManager
 from typing import Any
 
-from variegate._install import install_command
+from variegate._install import explain_missing
 
 
-def missing_pytorch_message() -> str:
-    """Return the message that PyTorch is missing, with the command to install it."""
-    hint = install_command("torch")
-    return f"this needs PyTorch, which is not installed: {hint}"
+def explain_missing_pytorch() -> AbstractContextManager[None]:
+    """Return :func:`~variegate._install.explain_missing` for PyTorch."""
+    return explain_missing("this needs PyTorch", "torch")
 
 
 def resolve_device(device: Any) -> str | None:
@@ -53,9 +53,10 @@ def resolve_device(device: Any) -> str | None:
 def _count_gpus(needed: bool = True) -> int:
     """Return how many GPUs PyTorch can use; ImportError if it is needed and missing."""
     try:
-        import torch
-    except ImportError as error:
+        with explain_missing_pytorch():
+            import torch
+    except ImportError:
         if needed:
-            raise ImportError(missing_pytorch_message()) from error
+            raise
         return 0
     return int(torch.cuda.device_count()) if torch.cuda.is_available() else 0

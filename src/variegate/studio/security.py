@@ -3,7 +3,9 @@
 A request is answered only if all of this holds:
 
 - its ``Host`` is a name of this machine, so that a foreign name that was made to lead
-  here (DNS rebinding) leads nowhere;
+  here (DNS rebinding) leads nowhere.  The rule is that of Django's ``ALLOWED_HOSTS``:
+  names are compared whole, without regard to case and one dot at the end; the port is
+  not compared, as a tunnel or a container has another one;
 - it comes from our page: its ``Origin`` and ``Sec-Fetch-Site`` say so;
 - it has the token, in the address of the first page and in a cookie from then on;
 - it is as small as what the page itself sends, and is there in time.
@@ -12,7 +14,8 @@ Every answer forbids the browser to run or load anything that is not ours, and t
 shown within another page.
 
 Starlette's ``TrustedHostMiddleware`` knows names only: not the addresses of a machine,
-not two ``Host`` headers in one request, and not that a refusal is to say why.
+not the dot at the end, not two ``Host`` headers in one request, and not that a refusal
+is to say why.
 """
 
 from __future__ import annotations
@@ -44,8 +47,8 @@ MOST_LETTERS = 2048
 MOST_BYTES = 65536
 BODY_SECONDS = 10.0
 
-#: A name or an address in brackets, and perhaps a port.
-_HOST = re.compile(r"(?:\[([^\]]*)\]|([^:\[][^:]*))(?::[0-9]+)?")
+#: A name or address, IPv6 in brackets, and perhaps a port.
+_HOST = re.compile(r"(?:([a-z0-9._-]+)|\[([0-9a-f:.]*:[0-9a-f:.]*)\])(?::[0-9]*)?")
 
 _TOO_LARGE = f"a request has at most {MOST_BYTES} bytes"
 
@@ -67,7 +70,7 @@ class Access:
     """The token and the hosts that requests must have."""
 
     token: str = field(repr=False)
-    #: Names of this machine, without a port.
+    #: Names of this machine, as :func:`normalize_name` returns them.
     hosts: Collection[str] = LOOPBACK
     #: Whether all numeric addresses are allowed; foreign names cannot lead to them.
     any_address: bool = False
@@ -96,9 +99,9 @@ class Access:
     def _is_this_machine(self, host: str) -> bool:
         """Return whether a ``Host`` header, perhaps with a port, names this machine."""
         match = _HOST.fullmatch(host.lower())
-        name = (match[1] or match[2]) if match else None
-        if not name:
+        if match is None:
             return False
+        name = normalize_name(match[1] or match[2])
         return name in self.hosts or (self.any_address and as_address(name) is not None)
 
     def has_token(self, given: Iterable[str | None]) -> bool:
@@ -106,6 +109,13 @@ class Access:
         ours, texts = self.token.encode(), [one or "" for one in given]
         known = [text.encode("utf-8", "replace") for text in texts]
         return any(secrets.compare_digest(one, ours) for one in known)
+
+
+def normalize_name(host: str) -> str:
+    """Return the one spelling of a host's name or address: lower case, no last dot."""
+    name = host.lower().removesuffix(".")
+    address = as_address(name)
+    return name if address is None else str(address)
 
 
 def as_address(host: str) -> IPv4Address | IPv6Address | None:

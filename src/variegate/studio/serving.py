@@ -17,7 +17,7 @@ from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from variegate.studio.app import studio_app
-from variegate.studio.security import LOOPBACK, Access, as_address
+from variegate.studio.security import LOOPBACK, Access, as_address, normalize_name
 from variegate.studio.session import Session
 
 #: Connections that may wait to be taken.
@@ -44,8 +44,8 @@ def serve(
     with closing(_bind(host, port)) as listener:
         port = listener.getsockname()[1]
         is_open = not is_loopback(host)
-        own_name = [socket.gethostname().lower()] if is_open else []
-        names = {*LOOPBACK, host.lower(), *own_name}
+        own_name = [socket.gethostname()] if is_open else []
+        names = {*map(normalize_name, [*LOOPBACK, host, *own_name])}
         access = Access(token, names, any_address=is_open)
         server = _Server(studio_app(session, access))
         try:
@@ -57,8 +57,9 @@ def serve(
 
 def is_loopback(host: str) -> bool:
     """Return whether a host can be reached from this machine alone."""
-    address = as_address(host)
-    return host.lower() == "localhost" if address is None else address.is_loopback
+    name = normalize_name(host)
+    address = as_address(name)
+    return name == "localhost" if address is None else address.is_loopback
 
 
 def _bind(host: str, port: int) -> socket.socket:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from variegate._install import install_command
+from variegate._install import explain_missing
 from variegate._typing import FloatArray
 from variegate.text.words import split_words
 
@@ -72,14 +72,13 @@ def load_word_vectors() -> WordVectors:
 
     The files are read directly: wordllama's own loader asks the network.
     """
-    spec = find_spec("wordllama")
-    try:
+    with explain_missing("word vectors need wordllama", "vectors"):
         from safetensors.numpy import load_file
         from tokenizers import Tokenizer
-    except ImportError:
-        spec = None
-    if spec is None or spec.origin is None:
-        raise ImportError(f"word vectors need wordllama: {install_command('vectors')}")
+
+        spec = find_spec("wordllama")
+        if spec is None or spec.origin is None:
+            raise ModuleNotFoundError("wordllama")
     folder = Path(spec.origin).parent
     (weights,) = load_file(folder / _WEIGHTS).values()
     tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))

@@ -1,11 +1,9 @@
 """Determinantal point processes for PyTorch."""
 
-from variegate.learning.device_name import missing_pytorch_message
+from variegate.learning.device_name import explain_missing_pytorch
 
-try:
+with explain_missing_pytorch():
     import torch as _  # noqa: F401
-except ImportError as error:
-    raise ImportError(missing_pytorch_message()) from error
 
 from variegate.torch.batch_sampler import DPPBatchSampler
 from variegate.torch.choosing import Subsets
