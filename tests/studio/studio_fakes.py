@@ -24,7 +24,7 @@ class FakeMaterial:
 
     kind = "table"
     nouns = ("row", "rows")
-    fingerprint = "of the tests"
+    groups_are_files = False
     feature_names = ("score",)
 
     def __init__(self, n_groups=6, n_items=5):
@@ -36,6 +36,12 @@ class FakeMaterial:
             Item(f"item {n}", "text", (("score", str(n)),), n == 0)
             for n in range(self.sizes[group])
         ]
+
+    def identities(self, group):
+        return [f"={n}" for n in range(self.sizes[group])]
+
+    def item_name(self, group, item):
+        return f"item {item}"
 
     def image(self, group, item, width):
         if item:
@@ -142,7 +148,7 @@ class FakeProposer:
 def open_session(path, material=None, follows=False, **settings):
     """Return a session over the fakes, started; groups in the order given."""
     material = material or FakeMaterial()
-    store = Store(path, material.fingerprint, "data.csv")
+    store = Store(path, "data.csv")
     session = Session(material, store, FakeTeacher(), FakeProposer(material, follows))
     session.start(**{"order": "given", **settings})
     return session
