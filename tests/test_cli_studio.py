@@ -150,7 +150,9 @@ def test_a_limit_that_cannot_be(call, table):
 
 def test_picks_of_other_data_are_refused(call, table, tmp_path):
     store = tmp_path / "picks.sqlite"
-    Store(store, "another fingerprint", "other.parquet").close()
+    with Store(store, "other.parquet") as other:
+        pick = {"group": "a", "content": "all", "item": "=b", "name": "b"}
+        other.record("pick", pick | {"picked": True})
     result = call("studio", table, *COLUMNS, "--store", store, "--no-browser")
     assert fails(result, "holds picks from other data (other.parquet)", "--store")
 

@@ -37,7 +37,7 @@ def row_digests(table: pa.Table) -> list[str]:
             for cell in _cell_bytes(table.column(name))
         ]
         for name in sorted(table.schema.names)
-           ]
+    ]
     return [
         hashlib.blake2b(b"\0".join(filter(None, row)), digest_size=16).hexdigest()
         for row in zip(*columns, strict=True)

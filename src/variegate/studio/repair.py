@@ -145,7 +145,9 @@ class _DamagedStore:
         n_events = self.settings.get("n_events", 0)
         for seq in range(1, n_events + 1):
             if seq not in rows:
-                rows |= {row[0]: row for row in self._rows(f"{query} WHERE seq = {seq}")}
+                rows |= {
+                    row[0]: row for row in self._rows(f"{query} WHERE seq = {seq}")
+                }
         for seq in sorted(rows):
             try:
                 self.events.append(read_event(rows[seq]))
@@ -174,7 +176,7 @@ class _DamagedStore:
         """
         history: History[str] = History()
         numbers: dict[int, int] = {}
-        events = []
+        events: list[Event] = []
         ended: dict[str, int] = {}
         for event in self.events:
             try:
@@ -192,8 +194,7 @@ class _DamagedStore:
         doubtful = [
             key
             for key in history.groups
-            if self._last_lost
-            > (ended[key] if history.group_picks(key).is_done else 0)
+            if self._last_lost > (ended[key] if history.group_picks(key).is_done else 0)
         ]
         for key in doubtful:
             events.append(Event(len(events) + 1, "reopen", {"group": key}))
