@@ -70,6 +70,11 @@ class History(Generic[K]):
         """The groups with events, in the order of their first."""
         return list(self._of_group)
 
+    def ended_at(self, group: K) -> int:
+        """Return the number of the event that finished a group; 0 if it is not."""
+        ends = [e.seq for e in self._of_group.get(group, ()) if e.kind == "done"]
+        return ends[-1] if self.group_picks(group).is_done else 0
+
     @property
     def last(self) -> Event | None:
         """The event that is undone next, None if there is none."""

@@ -114,7 +114,7 @@ class _DamagedStore:
             self._connection.text_factory = partial(str, errors="surrogateescape")
             self._read_settings()
             self._read_events()
-            with suppress(sqlite3.Error):
+            with suppress(sqlite3.Error, UnicodeDecodeError):
                 (found,) = self._connection.execute("PRAGMA integrity_check").fetchone()
                 self._is_intact = found == "ok"
 
@@ -166,7 +166,7 @@ class _DamagedStore:
 
     def _rows(self, query: str) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a query up to the first that SQLite cannot read."""
-        with suppress(sqlite3.Error):
+        with suppress(sqlite3.Error, UnicodeDecodeError):
             yield from self._connection.execute(query)
 
     def consistent_events(self) -> tuple[list[Event], list[str]]:
@@ -177,7 +177,6 @@ class _DamagedStore:
         history: History[str] = History()
         numbers: dict[int, int] = {}
         events: list[Event] = []
-        ended: dict[str, int] = {}
         for event in self.events:
             try:
                 history.add(event)
@@ -187,14 +186,10 @@ class _DamagedStore:
             body = dict(event.body)
             if event.kind == "undo":
                 body["undone"] = numbers[body["undone"]]
-            if event.kind == "done":
-                ended[body["group"]] = event.seq
             numbers[event.seq] = len(events) + 1
             events.append(Event(numbers[event.seq], event.kind, body))
         doubtful = [
-            key
-            for key in history.groups
-            if self._last_lost > (ended[key] if history.group_picks(key).is_done else 0)
+            key for key in history.groups if self._last_lost > history.ended_at(key)
         ]
         for key in doubtful:
             events.append(Event(len(events) + 1, "reopen", {"group": key}))
