@@ -145,13 +145,21 @@ class FakeProposer:
         return 2.0 if name == "recall" else 0.5
 
 
+def start_session(path, material, follows=False, **settings):
+    """Return a session over the fakes, and what changed in DATA since its picks."""
+    store = Store(path, "data.csv")
+    try:
+        proposer = FakeProposer(material, follows)
+        session = Session(material, store, FakeTeacher(), proposer)
+        return session, session.start(**{"order": "given", **settings})
+    except BaseException:
+        store.close()
+        raise
+
+
 def open_session(path, material=None, follows=False, **settings):
     """Return a session over the fakes, started; groups in the order given."""
-    material = material or FakeMaterial()
-    store = Store(path, "data.csv")
-    session = Session(material, store, FakeTeacher(), FakeProposer(material, follows))
-    session.start(**{"order": "given", **settings})
-    return session
+    return start_session(path, material or FakeMaterial(), follows, **settings)[0]
 
 
 def settle(session, timeout=10.0):

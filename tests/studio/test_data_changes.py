@@ -15,11 +15,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from studio_fakes import FakeProposer, FakeTeacher
+from studio_fakes import start_session
 
 from variegate.material.opening import open_material
-from variegate.studio.session import Session
-from variegate.studio.store import Store, StoreError
+from variegate.studio.store import StoreError
 
 
 class Generator(random.Random):
@@ -39,14 +38,7 @@ class Case:
 
 def start(data, path, **options):
     """Return a session on DATA, and what changed since its store was written."""
-    material = open_material(data, **options)
-    store = Store(path, str(data))
-    try:
-        session = Session(material, store, FakeTeacher(), FakeProposer(material))
-        return session, session.start(order="given")
-    except BaseException:
-        store.close()
-        raise
+    return start_session(path, open_material(data, **options))
 
 
 def work(session, generator):
@@ -196,7 +188,7 @@ def picture(generator):
     return cv2.imencode(".png", pixels)[1].tobytes()
 
 
-WORDS = "river mountain kettle garden window letter market engine".split()
+WORDS = ("river", "mountain", "kettle", "garden", "window", "letter", "market")
 
 
 def document(generator):
@@ -287,7 +279,8 @@ def check_change(kind, seed, folder):
     try:
         session, changes = start(case.data, path, **case.options)
     except StoreError as error:
-        assert "of which nothing is in DATA now" in str(error)
+        if "of which nothing is in DATA now" not in str(error):
+            raise
         n_own = sum(sum(one.own.values()) for one in before.values())
         return n_own, n_own
     try:

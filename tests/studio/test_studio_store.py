@@ -1,12 +1,15 @@
 """Picks in a file: kept, found again, refused, and whole on a full disk."""
 
+import os
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 
 import pytest
 
+from variegate.files import path_lock
 from variegate.studio.store import Store, StoreError, StoreFullError
 
 
@@ -160,6 +163,129 @@ def test_a_second_process_is_refused_while_the_first_is_there(path):
             opened(path)
         other.kill()
     opened(path).close()
+
+
+# A file that vanishes -----------------------------------------------------------------
+
+GONE = r"was deleted, moved or replaced .*, and no more picks are kept: put the file"
+
+
+def check_refused(store, path):
+    """Assert that no more is kept, and that no second studio starts beside it."""
+    with pytest.raises(StoreError, match=GONE):
+        store.record("pick", pick(2))
+    with pytest.raises(StoreError, match=GONE):
+        store.set(omega=2.0)
+    with pytest.raises(StoreError, match=r"another studio has .* open"):
+        opened(path)
+
+
+@pytest.fixture
+def store(path):
+    store = opened(path)
+    store.record("pick", pick(1))
+    yield store
+    store.close()
+
+
+def test_a_file_that_is_deleted_while_it_is_open(store, path):
+    path.unlink()
+    check_refused(store, path)
+    assert numbers(store) == [1]
+    store.close()
+    with opened(path) as new:
+        assert numbers(new) == []
+
+
+def test_a_file_that_is_deleted_with_its_log(store, path):
+    for name in path.parent.iterdir():
+        name.unlink()
+    check_refused(store, path)
+
+
+def test_a_log_that_is_deleted_alone(store, path):
+    path.with_name(f"{path.name}-wal").unlink()
+    check_refused(store, path)
+
+
+def test_a_file_that_is_replaced_while_it_is_open(store, path):
+    other = path.with_name("other.sqlite")
+    opened(other).close()
+    other.replace(path)
+    check_refused(store, path)
+
+
+def test_a_file_that_is_overwritten_while_it_is_open(store, path):
+    other = path.with_name("other.sqlite")
+    with opened(other) as one:
+        one.record("pick", pick(7))
+    content = other.read_bytes()
+    assert len(content) == path.stat().st_size
+    path.write_bytes(content)
+    check_refused(store, path)
+
+
+def test_a_file_that_is_put_back_is_kept_in_again(store, path):
+    away = path.rename(path.with_name("away.sqlite"))
+    check_refused(store, path)
+    away.rename(path)
+    store.record("pick", pick(2))
+    assert numbers(store) == [1, 2]
+
+
+def test_another_time_of_the_same_content_is_no_harm(store, path):
+    os.utime(path, (1, 1))
+    store.record("pick", pick(2))
+    os.utime(path, (2, 2))
+    store.record("pick", pick(3))
+    assert numbers(store) == [1, 2, 3]
+
+
+def test_stores_under_other_names_are_no_harm(store, path):
+    with opened(path.with_name("other.sqlite")) as other:
+        other.record("pick", pick(1))
+
+
+def test_no_folder_for_locks(tmp_path, monkeypatch, path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    with opened(path) as store:
+        store.record("pick", pick(1))
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs users with numbers")
+def test_the_folder_for_locks_of_another_user(tmp_path, monkeypatch, path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    own = os.getuid()
+    (tmp_path / f"variegate-locks-{own + 1}").mkdir()
+    monkeypatch.setattr(os, "getuid", lambda: own + 1)
+    with pytest.raises(PermissionError, match="belongs to another user"):
+        path_lock._own_folder()
+    with opened(path) as store:
+        store.record("pick", pick(1))
+
+
+KILLED = """
+import os, sys
+from variegate.studio.store import Store
+store = Store(sys.argv[1], "data")
+for n in range(20):
+    body = {"group": "a", "content": "all", "item": f"={n}", "name": f"item {n}"}
+    store.record("pick", body | {"picked": True})
+os._exit(1)
+"""
+
+
+@pytest.mark.parametrize("damage", ["delete", "cut", "noise"])
+def test_a_damaged_log_loses_nothing_that_was_kept(path, damage):
+    subprocess.run([sys.executable, "-c", KILLED, path])
+    log = path.with_name(f"{path.name}-wal")
+    if damage == "delete":
+        log.unlink()
+    else:
+        size = log.stat().st_size
+        log.write_bytes(b"" if damage == "cut" else b"\x55" * max(size, 5000))
+    with opened(path) as store:
+        assert numbers(store) == list(range(20))
 
 
 # A full disk -------------------------------------------------------------------------

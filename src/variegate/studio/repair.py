@@ -153,11 +153,11 @@ class _DamagedStore:
                 self.events.append(read_event(rows[seq]))
             except EventError as error:
                 self._drop(seq, str(error))
-        if problem := missing_text(rows, n_events):
-            missing = {*range(1, n_events + 1)} - rows.keys()
-            self._drop(max(missing, default=n_events), problem)
         if "n_events" not in self.settings:
             self._last_lost = math.inf
+        elif problem := missing_text(rows, n_events):
+            missing = {*range(1, n_events + 1)} - rows.keys()
+            self._drop(max(missing, default=n_events), problem)
 
     def _drop(self, seq: float, problem: str) -> None:
         """Note a problem of the event with a number."""

@@ -39,6 +39,9 @@ class StoreFullError(StoreError):
     """An event does not fit on the disk; nothing of it was kept."""
 
 
+#: Bytes of the smallest page of a database.
+_SMALLEST_PAGE = 512
+
 _DAMAGED = (
     "{} is damaged ({}): add --repair to save the picks that can be read, or name "
     "another file with --store"
@@ -95,6 +98,9 @@ class Store(LockedDatabase):
             raise StoreError(
                 f"picks cannot be kept in {path}: there is no folder {path.parent}"
             )
+        # SQLite takes a file shorter than a page for an empty database.
+        if path.is_file() and 0 < path.stat().st_size < _SMALLEST_PAGE:
+            raise StoreError(self._not_ours.format(path))
         self._data = data
         super().__init__(path)
 
