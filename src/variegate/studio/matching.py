@@ -26,8 +26,8 @@ from variegate.studio.history import History
 
 
 @dataclass
-class Changes:
-    """What is different in DATA since a file of picks was written."""
+class DataChanges:
+    """Lists lost and moved picks, and reopened and renamed groups, of edited DATA."""
 
     #: Names of picked items that are not found, by the key of their group.
     lost: dict[str, list[str]] = field(default_factory=dict)
@@ -187,10 +187,10 @@ class Matching:
 
     # Changes --------------------------------------------------------------------------
 
-    def changes(self) -> Changes:
-        """Return what is different in DATA since the events of the file."""
+    def changes(self) -> DataChanges:
+        """Return the changes of DATA since the events of the file."""
         history: History[str] = History(self._events)
-        changes = Changes(is_other_data=self._is_other_data())
+        changes = DataChanges(is_other_data=self._is_other_data())
         for key, group in self._numbers.items():
             if group < len(self._keys) and self._keys[group] != key:
                 changes.renamed[key] = self._material.names[group]

@@ -21,8 +21,7 @@ from variegate.studio.changes import Changes
 from variegate.studio.events import ORDERS
 from variegate.studio.group_learner import LearningResult
 from variegate.studio.history import GroupPicks, History, ShownProposal
-from variegate.studio.matching import Changes as DataChanges
-from variegate.studio.matching import Matching
+from variegate.studio.matching import DataChanges, Matching
 from variegate.studio.proposals import Proposer
 from variegate.studio.store import Store, StoreError
 from variegate.studio.teacher import Teacher
@@ -123,7 +122,7 @@ class Session:
         """Resume from the store, begin to learn, and go to a group if none is current.
 
         ``preferences``, new values of fields of ``Preferences``, replace stored ones.
-        Return what is different in DATA since the picks; StoreError for other DATA.
+        Return the changes of DATA since the picks; StoreError for other DATA.
         """
         known, events = self.store.settings(), self.store.events()
         self._matching = Matching(self.material, events)
@@ -165,7 +164,7 @@ class Session:
             history = self._history
             n_done, n_groups = len(history.done), len(self.material.names)
             all_done = "All groups are done." if n_done == n_groups else None
-            message = self._store_problem() or self.teacher.problem or all_done
+            message = self.store.problem or self.teacher.problem or all_done
             return {
                 "seq": self.changes.seq,
                 "kind": self.material.kind,
@@ -336,14 +335,6 @@ class Session:
         event = self._matching.numbered(self.store.record(kind, stored, settings))
         assert event is not None
         self._history.add(event)
-
-    def _store_problem(self) -> str | None:
-        """Return why no more picks are kept, None if they are."""
-        try:
-            self.store.check_file()
-        except StoreError as error:
-            return str(error)
-        return None
 
     def _next_group(self, *also_done: int, default: int) -> int:
         """Return the next group not done and not ``also_done``; ``default`` if none."""

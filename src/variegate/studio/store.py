@@ -118,6 +118,15 @@ class Store(LockedDatabase):
         self.events()
         self._write_settings({"runs": known["runs"] + 1})
 
+    @property
+    def problem(self) -> str | None:
+        """Why no more picks are kept: the file is not there; None if they are."""
+        try:
+            self.check_file()
+        except StoreError as error:
+            return str(error)
+        return None
+
     def record(
         self,
         kind: str,
