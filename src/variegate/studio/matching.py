@@ -24,6 +24,9 @@ from variegate.material.identity import digest, paged_file, unique_texts
 from variegate.studio.events import Event
 from variegate.studio.history import History
 
+#: The number of groups whose identities are kept in memory.
+_KEPT = 256
+
 
 @dataclass
 class DataChanges:
@@ -74,7 +77,9 @@ class Matching:
     def __init__(self, material: Material, events: Sequence[Event] = ()) -> None:
         self._material = material
         self._events = events
-        self._identities = lru_cache(maxsize=256)(material.identities)
+        kept = lru_cache(maxsize=_KEPT)
+        self._identities = kept(material.identities)
+        self._content, self._places = kept(self._digest), kept(self._by_identity)
         names = list(material.names)
         contents = names if len({*names}) == len(names) else [
             self._content(group) for group in range(len(names))
@@ -87,7 +92,7 @@ class Matching:
 
     # Groups ---------------------------------------------------------------------------
 
-    def _content(self, group: int) -> str:
+    def _digest(self, group: int) -> str:
         """Return a digest of all items of a group, in any order."""
         return digest(*sorted(self._identities(group)))
 
@@ -181,7 +186,7 @@ class Matching:
             numbered["left"] = [before[t] for t in body["picks"] if t in before]
         return Event(event.seq, event.kind, numbered)
 
-    def _places(self, group: int) -> dict[str, int]:
+    def _by_identity(self, group: int) -> dict[str, int]:
         """Return the numbers of the items of a group by identity."""
         return {text: item for item, text in enumerate(self._identities(group))}
 
