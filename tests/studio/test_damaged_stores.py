@@ -2,13 +2,16 @@
 
 One row or page of a file is damaged.  Then the studio refuses the file, or has every
 pick; and a repaired file has every pick of all groups but those that it names.
+``python tests/studio/test_damaged_stores.py 500`` damages as many, and counts.
 """
 
 import json
 import random
 import re
 import sqlite3
+import sys
 import tempfile
+from collections import Counter
 from contextlib import closing
 from functools import cache
 from pathlib import Path
@@ -456,3 +459,33 @@ def test_one_page_is_damaged(seed, damage, tmp_path_factory):
     path.write_bytes(damage(content))
     if path.stat().st_size:
         check_damaged(path, picks)
+
+
+def damage_at_random(path, content, generator):
+    """Write a file with one row or page damaged."""
+    path.write_bytes(content)
+    if generator.random() < 0.5:
+        table = generator.choice(["events", "events", "settings"])
+        column = generator.choice([None, 0, 1, 2, 3, 4])
+        value = generator.choice([w for w in WRONG if not isinstance(w, list | dict)])
+        place = generator.randrange(200)
+        change_row(path, table, place, column, value, is_signed=False)
+        return
+    damaged = bytearray(content)
+    start = generator.randrange(len(content)) // 4096 * 4096
+    if generator.random() < 0.5:
+        damaged[start : start + 4096] = generator.randbytes(4096)
+    else:
+        damaged[start + generator.randrange(4096)] ^= 1 << generator.randrange(8)
+    path.write_bytes(damaged)
+
+
+if __name__ == "__main__":
+    outcomes = Counter()
+    for number in range(int(sys.argv[1])):
+        content, picks = whole(number % 10)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "picks.sqlite"
+            damage_at_random(path, content, random.Random(number))
+            outcomes[check_damaged(path, picks)] += 1
+    print(dict(outcomes))
