@@ -150,7 +150,7 @@ def made_group(rng, n_rows, centres):
 class Made:
     """Groups of random rows as material."""
 
-    kind, nouns, prior, fingerprint = "table", ("row", "rows"), None, "made"
+    kind, nouns, prior = "table", ("row", "rows"), None
 
     def __init__(self, sets):
         self.sets = sets

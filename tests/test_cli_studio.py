@@ -3,7 +3,10 @@
 import json
 import os
 import signal
+import sqlite3
+import urllib.error
 import urllib.request
+from contextlib import closing
 from http.cookiejar import CookieJar
 from urllib.parse import urlsplit
 
@@ -150,9 +153,83 @@ def test_a_limit_that_cannot_be(call, table):
 
 def test_picks_of_other_data_are_refused(call, table, tmp_path):
     store = tmp_path / "picks.sqlite"
-    Store(store, "another fingerprint", "other.parquet").close()
+    with Store(store, "other.parquet") as other:
+        pick = {"group": "a", "content": "all", "item": "=b", "name": "b"}
+        other.record("pick", pick | {"picked": True})
     result = call("studio", table, *COLUMNS, "--store", store, "--no-browser")
     assert fails(result, "holds picks from other data (other.parquet)", "--store")
+
+
+def test_a_table_in_another_order_with_a_row_less(person, table, tmp_path):
+    first = person(table, *COLUMNS, "--order", "given")
+    first.get(f"/?{urlsplit(first.address).query}")
+    first.post("/api/settings", {"omega": 0.001})
+    for item in (1, 2):
+        first.post("/api/pick", {"group": 0, "item": item, "picked": True})
+    first.post("/api/done", {"group": 0})
+    first.leave()
+    made = small_table().drop_columns(["chosen"])
+    names = made["item"].to_pylist()
+    kept = [row for row in reversed(range(len(made))) if row != 1]
+    write_table(made.take(kept), table)
+    again = person(table, *COLUMNS)
+    again.get(f"/?{urlsplit(again.address).query}")
+    groups = {g["name"]: g["number"] for g in json.loads(again.get("/api/groups"))}
+    number = groups[str(made["query"][0])]
+    assert json.loads(again.get("/api/groups"))[number]["done"] is False
+    shown = again.post("/api/go", {"group": number})
+    items = json.loads(again.get(f"/api/groups/{number}"))["items"]
+    picked = {items[item]["title"] for item in shown["picks"]}
+    assert names[2] in picked
+    _, _, messages = again.leave()
+    assert (
+        f"1 picked row cannot be found in DATA, or not with certainty: {names[1]!r}"
+        in (messages)
+    )
+
+
+def test_repair_saves_picks_of_a_damaged_file(person, call, table, tmp_path):
+    store = tmp_path / "table.parquet.studio.sqlite"
+    assert fails(call("studio", table, "--repair"), "there is no file of picks")
+    first = person(table, *COLUMNS, "--order", "given")
+    first.get(f"/?{urlsplit(first.address).query}")
+    first.post("/api/done", {"group": 0})
+    first.post("/api/done", {"group": 1})
+    first.leave()
+    with closing(sqlite3.connect(store)) as file:
+        file.execute("UPDATE events SET body = '7' WHERE seq = 2")
+        file.commit()
+    result = call("studio", table, *COLUMNS, "--no-browser")
+    assert fails(result, "is damaged (event 2 does not have its checksum)", "--repair")
+    status, _, messages = call("studio", table, "--repair")
+    assert status == 0
+    saved = tmp_path / "table.parquet.studio.repaired.sqlite"
+    assert "note: dropped: event 2 does not have its checksum" in messages
+    assert f"2 events of {store} saved; continue with --store {saved}" in messages
+    again = person(table, *COLUMNS, "--store", saved)
+    again.get(f"/?{urlsplit(again.address).query}")
+    assert again.state()["n_done"] == 1
+    again.leave()
+
+
+def test_a_file_that_is_deleted_while_the_studio_runs(person, table, tmp_path):
+    store = tmp_path / "table.parquet.studio.sqlite"
+    first = person(table, *COLUMNS, "--order", "given")
+    first.get(f"/?{urlsplit(first.address).query}")
+    for name in tmp_path.glob(f"{store.name}*"):
+        name.unlink()
+    with pytest.raises(urllib.error.HTTPError, match="500") as caught:
+        first.post("/api/pick", {"group": 0, "item": 3, "picked": True})
+    with caught.value as answer:
+        assert "was deleted, moved or replaced" in json.loads(answer.read())["error"]
+    assert "no more picks are kept" in first.state()["message"]
+    second = process("studio", table, *COLUMNS, "--no-browser", code=MAIN)
+    _, messages = second.communicate(timeout=60)
+    assert second.returncode == 2
+    assert "another studio has" in messages
+    status, _, messages = first.leave()
+    assert status == 2
+    assert "was deleted, moved or replaced" in messages
 
 
 def test_a_store_that_cannot_be(call, table, tmp_path):

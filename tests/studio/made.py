@@ -40,7 +40,6 @@ class MadeMaterial:
         self.wanted = [picks for _, picks in made]
         self.names = [f"group {number}" for number in range(n_groups)]
         self.sizes = [len(one) for one in self.sets]
-        self.fingerprint = f"made {n_groups} {seed} {n_items}"
         self.feature_names = ["good", "noise", "more noise"]
         self.kernels = {"4 kinds": vg.Kinds(4), "linear": vg.Linear()}
 

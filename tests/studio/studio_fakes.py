@@ -24,7 +24,7 @@ class FakeMaterial:
 
     kind = "table"
     nouns = ("row", "rows")
-    fingerprint = "of the tests"
+    groups_are_files = False
     feature_names = ("score",)
 
     def __init__(self, n_groups=6, n_items=5):
@@ -36,6 +36,12 @@ class FakeMaterial:
             Item(f"item {n}", "text", (("score", str(n)),), n == 0)
             for n in range(self.sizes[group])
         ]
+
+    def identities(self, group):
+        return [f"={n}" for n in range(self.sizes[group])]
+
+    def item_name(self, group, item):
+        return f"item {item}"
 
     def image(self, group, item, width):
         if item:
@@ -139,13 +145,21 @@ class FakeProposer:
         return 2.0 if name == "recall" else 0.5
 
 
+def start_session(path, material, follows=False, **settings):
+    """Return a session over the fakes, and what changed in DATA since its picks."""
+    store = Store(path, "data.csv")
+    try:
+        proposer = FakeProposer(material, follows)
+        session = Session(material, store, FakeTeacher(), proposer)
+        return session, session.start(**{"order": "given", **settings})
+    except BaseException:
+        store.close()
+        raise
+
+
 def open_session(path, material=None, follows=False, **settings):
     """Return a session over the fakes, started; groups in the order given."""
-    material = material or FakeMaterial()
-    store = Store(path, material.fingerprint, "data.csv")
-    session = Session(material, store, FakeTeacher(), FakeProposer(material, follows))
-    session.start(**{"order": "given", **settings})
-    return session
+    return start_session(path, material or FakeMaterial(), follows, **settings)[0]
 
 
 def settle(session, timeout=10.0):

@@ -197,14 +197,18 @@ def test_values_are_those_of_the_table(tmp_path):
     assert found[1]["age:day"] == "0 days"
 
 
-def test_the_fingerprint_is_of_the_data(table, tables, tmp_path):
-    one = open_material(tables, columns=COLUMNS).fingerprint
-    assert open_material(tables, columns=COLUMNS).fingerprint == one
-    others = COLUMNS | {"quality": "score"}
-    assert open_material(tables, columns=others).fingerprint != one
+def test_rows_are_identified_by_their_item_or_cells(table, tables, tmp_path):
+    one = open_material(tables, columns=COLUMNS)
+    names = table.column(COLUMNS["item"]).to_pylist()
+    found = [text for group in range(len(one.names)) for text in one.identities(group)]
+    assert sorted(found) == sorted(f"={name}" for name in names)
+    without = {role: name for role, name in COLUMNS.items() if role != "item"}
+    cells = open_material(tables, columns=without)
     parquet.write_table(table.slice(1), tmp_path / "less.parquet")
-    less = open_material(tmp_path / "less.parquet", columns=COLUMNS)
-    assert less.fingerprint != one
+    less = open_material(tmp_path / "less.parquet", columns=without)
+    assert cells.identities(1) == less.identities(1)
+    assert cells.identities(0)[1:] == less.identities(0)
+    assert len({*cells.identities(0)}) == cells.sizes[0]
 
 
 @pytest.mark.parametrize("quality_model", ["linear", "boosting"])

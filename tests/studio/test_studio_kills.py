@@ -9,9 +9,11 @@ import time
 from contextlib import closing, suppress
 
 import pytest
+from studio_fakes import FakeMaterial
 from studio_process import N_GROUPS, N_ITEMS
 
 from variegate.studio.history import History
+from variegate.studio.matching import Matching
 from variegate.studio.store import Store
 
 pytestmark = [
@@ -72,11 +74,10 @@ class Page(threading.Thread):
 
 def kept_in(path):
     """Open a store that was left by a kill; return picks, and the number of events."""
-    store = Store(path, "of the tests", "data.csv")
-    history = History()
+    store = Store(path, "data.csv")
     events = store.events()
-    for event in events:
-        history.add(event)
+    matching = Matching(FakeMaterial(N_GROUPS, N_ITEMS), events)
+    history = History(map(matching.numbered, events))
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     store.close()
     picks = {

@@ -60,6 +60,10 @@ if TYPE_CHECKING:
     click.IntRange(0, 65535), default=0, show_default=False,
 )  # fmt: skip
 @option("--no-browser", "Print the address and open nothing.")
+@option(
+    "--repair", "Write the picks that can be read from a damaged file of picks to a "
+    "new one beside it, and end.",
+)  # fmt: skip
 def studio(
     data: Path,
     model: Path | None,
@@ -68,6 +72,7 @@ def studio(
     host: str,
     port: int,
     no_browser: bool,
+    repair: bool,
     at_most: tuple[int, ...],
     per: tuple[str, ...],
     roles: dict[str, Any],
@@ -87,6 +92,9 @@ def studio(
 
     place = data.resolve()
     store = store or place.with_name(f"{place.name}.studio.sqlite")
+    if repair:
+        _repair(store)
+        return
     with print_warnings_as_notes(), show_progress("opening") as progress:
         known = None if model is None else options.load_model(model)
         shown |= {"columns": roles, "model": known, "progress": progress}
@@ -96,11 +104,28 @@ def studio(
             print_note(note)
         session = _open_session(material, store, str(data))
     with closing(session):
-        session.start(**({} if order is None else {"order": order}))
+        changes = session.start(**({} if order is None else {"order": order}))
+        for note in changes.notes(material.nouns):
+            print_note(note)
         print_text(f"{_size_text(session)}; picks are kept in {store}", err=True)
         show = partial(_announce_address, host, not no_browser)
         serve(session, host, port, on_start=show)
+        session.store.check_file()
     print_text(f"the picks are in {store}", err=True)
+
+
+def _repair(store: Path) -> None:
+    """Write what can be read from a file of picks to a new one; print what cannot."""
+    from variegate.studio.repair import repair
+
+    done = repair(store)
+    for note in done.notes():
+        print_note(note)
+    print_text(
+        f"{count(done.n_events, 'event')} of {store} saved; continue with --store "
+        f"{done.path}",
+        err=True,
+    )
 
 
 def _size_text(session: Session) -> str:
@@ -122,7 +147,7 @@ def _open_session(material: Material, path: Path, data: str) -> Session:
     from variegate.studio.store import Store
     from variegate.studio.teacher import Teacher
 
-    store = Store(path, material.fingerprint, data)
+    store = Store(path, data)
     try:
         return Session(material, store, Teacher(material), Proposer(material))
     except BaseException:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 import weakref
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
 from typing import Any, ClassVar, Self
+
+from variegate.files.path_lock import PathLock
 
 
 class LockedDatabase(ABC):
@@ -31,11 +34,20 @@ class LockedDatabase(ABC):
     _error: ClassVar[type[Exception]]
     _not_ours: ClassVar[str]
     _other_version: ClassVar[str]
+    #: The message, of the path, where the file was deleted or replaced by another while
+    #: it is open; None if that is not checked.  With a message, the path is locked as
+    #: well, and every commit is copied from the log into the file at once.
+    _vanished: ClassVar[str | None] = None
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
         self._lock = RLock()
+        #: What identifies the file and its content; None before it is open.
+        self._identity: tuple[Any, ...] | None = None
+        self._path_lock: PathLock | None = None
         with self._translated_errors():
+            if path is not None and self._vanished is not None:
+                self._path_lock = PathLock(path, self._patience)
             self._connection = sqlite3.connect(
                 path or ":memory:",
                 timeout=self._patience,
@@ -57,7 +69,7 @@ class LockedDatabase(ABC):
                     self._create()
                 self._check_or_initialize(is_new)
         except BaseException:
-            self._connection.close()
+            self._close()
             raise
 
     def __enter__(self) -> Self:
@@ -69,7 +81,60 @@ class LockedDatabase(ABC):
     def close(self) -> None:
         """Close the file; its log is written into it."""
         with self._lock, self._translated_errors():
+            self._close()
+
+    def _close(self) -> None:
+        """Close the connection, then release the lock on the path."""
+        try:
             self._connection.close()
+        finally:
+            if self._path_lock is not None:
+                self._path_lock.close()
+
+    def check_file(self) -> None:
+        """Raise ``_error`` if the file was deleted, or another is in its place."""
+        with self._lock:
+            if self.path is None or self._vanished is None or self._identity is None:
+                return
+            now = self._read_identity()
+            if now[:2] == self._identity[:2] and now[2] != self._identity[2]:
+                # The time alone may differ, as on a file system with another clock.
+                if _checksum(self.path) == self._identity[3]:
+                    self._identity = (*now, self._identity[3])
+                    return
+            elif now == self._identity[:3]:
+                return
+            raise self._error(self._vanished.format(self.path))
+
+    def _read_identity(self) -> tuple[Any, ...]:
+        """Return which files the database and its log are, and the size and time.
+
+        Only this process writes to the database, when it copies commits from the log.
+        """
+        assert self.path is not None
+        found: list[Any] = []
+        for name in (self.path, f"{self.path}-wal"):
+            try:
+                status = Path(name).stat()
+            except OSError:
+                found.append(None)
+            else:
+                found.append((status.st_dev, status.st_ino))
+                if name == self.path:
+                    content = status.st_size, status.st_mtime_ns
+        return *found, None if found[0] is None else content
+
+    def _flush(self) -> None:
+        """Copy commits from the log into the file, and note the state of the file."""
+        if self.path is None or self._vanished is None:
+            return
+        # On a full disk they stay in the log, which is synchronized, until the next.
+        with suppress(sqlite3.Error):
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        now = self._read_identity()
+        if self._identity is None or now[:2] == self._identity[:2]:
+            with suppress(OSError):
+                self._identity = (*now, _checksum(self.path))
 
     def _check_format(self) -> bool:
         """Raise ``_error`` for files of other programs and of other versions.
@@ -124,12 +189,14 @@ class LockedDatabase(ABC):
             self._connection.execute("BEGIN EXCLUSIVE")
             try:
                 yield self._connection
+                self.check_file()
                 self._connection.execute("COMMIT")
             except BaseException:
                 # SQLite itself goes back after some errors, such as a full disk.
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
+            self._flush()
 
     @contextmanager
     def _translated_errors(self) -> Iterator[None]:
@@ -143,3 +210,12 @@ class LockedDatabase(ABC):
             # The message of SQLite quotes damaged bytes.
             damage = sqlite3.DatabaseError("damaged text")
             raise self._translate_error(damage, sqlite3.SQLITE_CORRUPT) from error
+
+
+def _checksum(path: Path) -> int:
+    """Return a checksum of the content of a file."""
+    checksum = 0
+    with path.open("rb") as file:
+        while piece := file.read(2**20):
+            checksum = zlib.crc32(piece, checksum)
+    return checksum

@@ -27,6 +27,9 @@ from variegate.tuning.path import PathPoint
 #: The width, in pixels, up to which pictures are kept in memory.
 _KEPT = 640
 
+#: The most characters of a text that stand for it in messages.
+_NAMED = 60
+
 #: From the number of a group to the numbers of the items chosen from it.
 Picks = Mapping[int, IntArray]
 
@@ -73,8 +76,9 @@ class Material(ABC):
     #: The name and the number of items of each group, in the order of DATA.
     names: Sequence[str]
     sizes: Sequence[int]
-    #: Differs for other DATA, and for other groups or columns of the same.
-    fingerprint: str
+    #: Whether groups are files, folders, or pages of them, which are known again by
+    #: their items; others, such as those of a column, by their names alone.
+    groups_are_files = True
     #: Names of the columns of ``ground_set(group).quality``.
     feature_names: Sequence[str]
     #: Candidates for the similarity; the first is the default.
@@ -91,6 +95,19 @@ class Material(ABC):
     def items(self) -> Callable[[int], Sequence[Item]]:
         """A function from the number of a group to its items; caches 64 groups."""
         return lru_cache(maxsize=64)(self._items)
+
+    @abstractmethod
+    def identities(self, group: int) -> Sequence[str]:
+        """Return a text for each item of a group that identifies it in the group.
+
+        It is the same whenever DATA is opened, and wherever the item then is: see
+        :mod:`~variegate.material.identity`.
+        """
+
+    def item_name(self, group: int, item: int) -> str:
+        """Return the name of an item for messages: its title, or else its text."""
+        one = self.items(group)[item]
+        return one.title if one.text is None else f"{one.title}: {one.text[:_NAMED]}"
 
     @abstractmethod
     def _items(self, group: int) -> Sequence[Item]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from functools import lru_cache
@@ -17,6 +16,7 @@ from variegate.files.folders import files_below
 from variegate.ground_set import GroundSet
 from variegate.kernels import Linear, MultipleKernel
 from variegate.material.base import Item, Material, MaterialError, Picks, has_suffix
+from variegate.material.identity import digest, unique_texts
 from variegate.text import Summarizer
 from variegate.text.budget import Budget
 from variegate.text.cluster_view import ClusterView, feature_names, raw_features
@@ -75,11 +75,16 @@ class DocumentsMaterial(Material):
             self._ground_sets.append(GroundSet(quality, view.similarity()))
             progress("opening", done, len(clusters))
         self.sizes = [len(view) for view in self._views]
-        texts = [(n, v.texts) for n, v in zip(self.names, self._views, strict=True)]
-        self.fingerprint = hashlib.sha256(json.dumps(texts).encode()).hexdigest()
         self._raw = lru_cache(16)(
             lambda group: raw_features(self._views[group], self._features)
         )
+
+    def identities(self, group: int) -> Sequence[str]:
+        """Return a digest of each sentence, with one of its document if it repeats."""
+        view = self._views[group]
+        documents = [digest(one.text) for one in view.cluster.documents]
+        contents = [documents[one.document] for one in view.candidate_sentences]
+        return unique_texts([digest(text) for text in view.texts], contents)
 
     def _items(self, group: int) -> Sequence[Item]:
         """Return the sentences of a group, with document and position as fields."""

@@ -5,6 +5,7 @@ Types, groups and features are found where nothing names them.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -64,7 +65,8 @@ def table_material(
     columns = Columns.of(**({"missing": "mean"} | dict(given)))
     if prior is not None:
         columns = prior.columns_.with_roles({"label": None, **given})
-    table, n_filled = _read_typed(as_table(path), columns.missing != "error")
+    original = _read_table(as_table(path))
+    table, n_filled = _with_types(original, columns.missing != "error")
     pages = None
     if columns.group is None and page != 0:
         pages, page = unused_name("page", table), page or _PAGE_ROWS
@@ -74,6 +76,7 @@ def table_material(
     if columns.label is not None:
         if columns.label in table.schema.names:
             table = table.drop_columns([columns.label])
+            original = original.drop_columns([columns.label])
         columns = replace(columns, label=None)
     folder = path.parent if path.is_file() else path
     before = table.schema.names
@@ -87,6 +90,7 @@ def table_material(
         str(path),
         folder,
         computed=[name for name in table.schema.names if name not in before],
+        original=original,
         pages=pages,
         show=show,
         is_named=bool({"quality", "similarity", "categorical"} & given.keys()),
@@ -122,13 +126,8 @@ def _note_on_empty_cells(
     ]
 
 
-def _read_typed(source: Table, fills: bool) -> tuple[pa.Table, dict[str, int]]:
-    """Return a table in memory, and the number of filled empty vectors by column.
-
-    If all columns are text, those of numbers or vectors get that type.  Empty cells of
-    vectors are filled by the mean vector if ``fills``.  MaterialError for no or more
-    than ``_MOST_ROWS`` rows.
-    """
+def _read_table(source: Table) -> pa.Table:
+    """Return a table in memory; MaterialError for no or over ``_MOST_ROWS`` rows."""
     batches, n_rows = [], 0
     for batch in source.batches():
         n_rows += batch.num_rows
@@ -140,7 +139,15 @@ def _read_typed(source: Table, fills: bool) -> tuple[pa.Table, dict[str, int]]:
         batches.append(batch)
     if not n_rows:
         raise MaterialError(f"{source.name} has no rows")
-    table = pa.Table.from_batches(batches).combine_chunks()
+    return pa.Table.from_batches(batches).combine_chunks()
+
+
+def _with_types(table: pa.Table, fills: bool) -> tuple[pa.Table, dict[str, int]]:
+    """Return a table with types, and the number of filled empty vectors by column.
+
+    If all columns are text, those of numbers or vectors get that type.  Empty cells of
+    vectors are filled by the mean vector if ``fills``.
+    """
     n_filled = {}
     is_untyped = all(is_text(field.type) for field in table.schema)
     for place, name in enumerate(table.schema.names):
@@ -271,6 +278,7 @@ def image_material(
         "file": [name.as_posix() for name in names],
         **_description_columns(list(kept.values())),
     }
+    original = pa.table({"content": [_file_digest(path) for path in kept]})
     roles = Columns.of(quality=list(PICTURE_NAMES), similarity=["shapes", "palette"])
     roles = roles if prior is None else replace(prior.columns_, label=None, cost=None)
     source = TableSource(
@@ -279,6 +287,7 @@ def image_material(
         "picks.parquet",
         folder,
         computed=_COMPUTED,
+        original=original,
         pages="group",
         is_named=True,
     )
@@ -314,6 +323,12 @@ def _describe_pictures(paths: Sequence[Path | None], progress: Progress) -> list
             found.append(result)
             progress("opening", done, len(paths))
     return found
+
+
+def _file_digest(path: Path) -> str:
+    """Return a digest of the bytes of a file, by which it is known under any name."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _description_columns(descriptions: Sequence[Any]) -> dict[str, Any]:

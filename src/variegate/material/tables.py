@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from variegate._typing import AnyArray
+from variegate._typing import AnyArray, IntArray
 from variegate.kernels import Kernel, Mixture
 from variegate.material.base import Item, Material, MaterialError, Picks
+from variegate.material.identity import paged_file, row_digests, unique_texts
 from variegate.material.picture_selector import PictureSelector
 from variegate.material.pictures import PICTURE_NAMES, read_picture, statistic_texts
 from variegate.material.row_display import RowDisplay, value_text
@@ -52,6 +53,8 @@ class TableSource:
     name: str
     folder: Path
     computed: Sequence[str] = ()
+    #: Columns by which rows are known again; by default those of ``table``.
+    original: pa.Table | None = None
     pages: str | None = None
     show: Sequence[str] = ()
     is_named: bool = False
@@ -89,11 +92,52 @@ class TableMaterial(Material):
             )
         shown = [n for n in self._shown_columns() if n not in source.computed]
         self._display = RowDisplay(self._table, self.columns, source.folder, shown)
-        digest = hashlib.sha256(repr((self.kind, self.names, self.sizes)).encode())
-        for group in self._groups:
-            for array in (group.rows, group.quality, *group.blocks.values()):
-                digest.update(array.tobytes())
-        self.fingerprint = digest.hexdigest()
+        self.groups_are_files = source.pages is not None
+        if self.groups_are_files:
+            self._page_identities  # noqa: B018 - now, or the first pick waits for it
+
+    def identities(self, group: int) -> Sequence[str]:
+        """Return a text for each row: its item, or a digest of its cells without one.
+
+        On pages, it differs from those of all other rows of the file or folder.
+        """
+        if self.groups_are_files:
+            return self._page_identities[group]
+        return self._row_texts(self._groups[group].rows)
+
+    @cached_property
+    def _page_identities(self) -> dict[int, Sequence[str]]:
+        """The texts of the rows of all groups, unique in a file or folder."""
+        files: dict[str, list[int]] = {}
+        for group, name in enumerate(self.names):
+            file = paged_file(name)
+            files.setdefault(name if file is None else f"{file}, ", []).append(group)
+        texts: dict[int, Sequence[str]] = {}
+        for groups in files.values():
+            rows = [self._groups[group].rows for group in groups]
+            found = self._row_texts(np.concatenate(rows))
+            ends = np.cumsum([len(some) for some in rows]).tolist()
+            starts = [0, *ends[:-1]]
+            for group, start, end in zip(groups, starts, ends, strict=True):
+                texts[group] = found[start:end]
+        return texts
+
+    def _row_texts(self, rows: IntArray) -> list[str]:
+        """Return unique texts of some rows, by their positions in the table."""
+        source, item = self._source, self.columns.item
+        original = self._table if source.original is None else source.original
+        some = original.take(pa.array(rows))
+        names = some.schema.names
+        ids = some.column(item).to_pylist() if item in names else [None] * len(rows)
+        is_empty = [one in (None, "") or one != one for one in ids]
+        if not any(is_empty) and len({*map(str, ids)}) == len(ids):
+            return [f"={one}" for one in ids]
+        contents = row_digests(some)
+        primary = [
+            f"#{content}" if empty else f"={one}"
+            for one, content, empty in zip(ids, contents, is_empty, strict=True)
+        ]
+        return unique_texts(primary, contents)
 
     def _shown_columns(self) -> list[str]:
         """Return the names of the columns to show: ``show``, named features, or all."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import shlex
 from collections.abc import Sequence
@@ -21,6 +20,7 @@ from variegate._progress import Progress
 from variegate._typing import AnyArray
 from variegate.kernels import Kinds, Linear, Mixture, MultipleKernel
 from variegate.material.base import Item, Material, MaterialError, Picks, has_suffix
+from variegate.material.identity import digest, unique_texts
 from variegate.material.pictures import statistic_texts
 from variegate.tuning.family import OmegaFamily
 from variegate.tuning.path import PathPoint
@@ -96,10 +96,12 @@ class VideoMaterial(Material):
             "linear": Mixture([Linear(block=block) for block in blocks]),
         }
         self._ground_sets = [self._picker.ground_set(p.view) for p in self._pieces]
-        digest = hashlib.sha256(repr(self.names).encode())
-        for ground_set in self._ground_sets:
-            digest.update(ground_set.quality.tobytes())
-        self.fingerprint = digest.hexdigest()
+
+    def identities(self, group: int) -> Sequence[str]:
+        """Return the time of each frame with a digest of its description."""
+        frames = self._pieces[group].view.descriptions
+        texts = [f"{f.time:.3f} {digest(f.picture.tobytes())}" for f in frames]
+        return unique_texts(texts, texts)
 
     def _add_video(self, path: Path, video: ReadVideo, is_whole: bool) -> None:
         """Append a video's groups of at most 40 candidates, or one if ``is_whole``."""

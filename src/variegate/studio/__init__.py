@@ -9,6 +9,8 @@ done, and the next group starts from its proposals.
 ``teacher``      learning in other processes; :mod:`~variegate.studio.group_learner`
 ``proposals``    choices of a model, the reasons for them, and a map of a group
 ``store``        events in a file, :mod:`~variegate.studio.history` the picks after them
+``matching``     groups and items of edited DATA, found again by key and identity
+``repair``       what can be read of a damaged file of picks
 ``session``      the current group, its picks and proposal, and the last result
 ``export``       picks, a model, a report, and the commands for it
 ``app``          the page and its API in JSON, behind :mod:`~variegate.studio.security`

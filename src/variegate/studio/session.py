@@ -18,18 +18,17 @@ import numpy as np
 from variegate._typing import IntArray
 from variegate.material.base import Material
 from variegate.studio.changes import Changes
+from variegate.studio.events import ORDERS
 from variegate.studio.group_learner import LearningResult
 from variegate.studio.history import GroupPicks, History, ShownProposal
+from variegate.studio.matching import DataChanges, Matching
 from variegate.studio.proposals import Proposer
-from variegate.studio.store import Store
+from variegate.studio.store import Store, StoreError
 from variegate.studio.teacher import Teacher
 
 #: More changes than one run of the studio makes.  Numbers of changes start at a
 #: multiple, so that a page that was open before finds a higher one.
 _CHANGES_OF_A_RUN = 10**9
-
-#: Orders of groups: that of least confidence next, or as in DATA.
-ORDERS = ("unsure", "given")
 
 
 class SessionError(ValueError):
@@ -110,7 +109,8 @@ class Session:
         self.teacher, self.proposer = teacher, proposer
         self.changes = Changes()
         self._lock = RLock()
-        self._history = History()
+        self._history: History[int] = History()
+        self._matching = Matching(material)
         self._shown_proposal = ShownProposal()
         self._preferences = Preferences()
         #: The last result.
@@ -118,24 +118,37 @@ class Session:
         self._was_learning = False
         teacher.listener = self._take_result
 
-    def start(self, **preferences: Any) -> None:
+    def start(self, **preferences: Any) -> DataChanges:
         """Resume from the store, begin to learn, and go to a group if none is current.
 
         ``preferences``, new values of fields of ``Preferences``, replace stored ones.
+        Return the changes of DATA since the picks; StoreError for other DATA.
         """
-        known = self.store.settings()
+        known, events = self.store.settings(), self.store.events()
+        self._matching = Matching(self.material, events)
+        data_changes = self._matching.changes()
+        if data_changes.is_other_data:
+            raise StoreError(
+                f"{self.store.path} holds picks from other data ({known['data']}), of "
+                "which nothing is in DATA now: name another file with --store"
+            )
         self.changes.seq = known["runs"] * _CHANGES_OF_A_RUN
         kept = {name: known[name] for name in asdict(Preferences()) if name in known}
-        if new := {**kept, **preferences}:
-            self._preferences = self._preferences.with_changes(new)
+        if kept:
+            self._preferences = self._preferences.with_changes(kept)
         if preferences:
+            self._preferences = self._preferences.with_changes(preferences)
             self.store.set(**asdict(self._preferences))
-        for event in self.store.events():
-            self._history.add(event)
+        for event in events:
+            if (numbered := self._matching.numbered(event)) is not None:
+                self._history.add(numbered)
         with self._lock:
+            for body in data_changes.moved:
+                self._record("moved", body)
             self._teach()
             if self._history.current is None:
                 self._record("go", {"group": self._next_group(default=0)})
+        return data_changes
 
     def close(self) -> None:
         """End learning, and close the store."""
@@ -151,6 +164,7 @@ class Session:
             history = self._history
             n_done, n_groups = len(history.done), len(self.material.names)
             all_done = "All groups are done." if n_done == n_groups else None
+            message = self.store.problem or self.teacher.problem or all_done
             return {
                 "seq": self.changes.seq,
                 "kind": self.material.kind,
@@ -167,7 +181,7 @@ class Session:
                 "learning": self.teacher.is_learning,
                 "learned_from": 0 if self.learned is None else self.learned.n_groups,
                 "can_undo": history.last is not None,
-                "message": self.teacher.problem or all_done,
+                "message": message,
             }
 
     @property
@@ -264,7 +278,7 @@ class Session:
             last = self._history.last
             if last is None:
                 return
-            body: dict[str, Any] = {"undone": last.seq}
+            body = {"group": last.body["group"], "undone": last.seq}
             before = self._history.group_picks(last.body["group"])
             is_end = last.kind == "done"
             if is_end and before.n_ends == 1:
@@ -308,7 +322,7 @@ class Session:
     # Details -------------------------------------------------------------------------
 
     @contextmanager
-    def _locked_group(self, group: int) -> Iterator[tuple[GroupPicks, list[int]]]:
+    def _locked_group(self, group: int) -> Iterator[tuple[GroupPicks[int], list[int]]]:
         """Hold the lock in a with block; yield a group's picks and base proposal."""
         self.check(group)
         self.choice(group)  # without the lock: it may take a while in a large group
@@ -317,7 +331,10 @@ class Session:
 
     def _record(self, kind: str, body: Mapping[str, Any], **settings: Any) -> None:
         """Write an event, with settings, to the store, then add it to the history."""
-        self._history.add(self.store.record(kind, body, settings))
+        stored = self._matching.stored(kind, body)
+        event = self._matching.numbered(self.store.record(kind, stored, settings))
+        assert event is not None
+        self._history.add(event)
 
     def _next_group(self, *also_done: int, default: int) -> int:
         """Return the next group not done and not ``also_done``; ``default`` if none."""
