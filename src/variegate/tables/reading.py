@@ -28,6 +28,7 @@ import pyarrow.ipc as arrow_ipc
 import pyarrow.json as arrow_json
 import pyarrow.parquet as parquet
 
+from variegate.files.json_text import JsonLines, check_lines
 from variegate.tables import batches
 from variegate.tables.batches import split_batch, with_row_offsets
 from variegate.tables.errors import (
@@ -140,8 +141,9 @@ class TableFile:
 
         Before each batch comes the number of its first row in the file, from 0.
         """
+        known = set(self.schema.names)
         for name in names:
-            if name not in self.schema.names:
+            if name not in known:
                 raise TableFileError(
                     f"{self.path} has no column {name!r}; it has "
                     f"{', '.join(map(repr, self.schema.names))}"
@@ -317,6 +319,7 @@ class TableFile:
             head = file.read(_HEAD_BYTES)
         if len(head) == _HEAD_BYTES:
             head = head[: head.rfind(b"\n") + 1] or head
+        check_lines(head)
         options = arrow_json.ReadOptions(use_threads=False, block_size=_HEAD_BYTES)
         with arrow_json.open_json(io.BytesIO(head), options) as reader:
             return pa.schema(
@@ -328,7 +331,7 @@ class TableFile:
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Yield batches with first row numbers, all columns from row 0."""
         reader = arrow_json.open_json(
-            str(self.path),
+            JsonLines(str(self.path), BLOCK_BYTES),
             arrow_json.ReadOptions(use_threads=False, block_size=BLOCK_BYTES),
             arrow_json.ParseOptions(
                 explicit_schema=self.schema, unexpected_field_behavior="error"

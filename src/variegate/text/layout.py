@@ -323,7 +323,7 @@ def begins_amid(document: Document, block: Block, previous: Block | None) -> boo
         return False
     if not text[start : block.end].lstrip("([")[:1].islower():
         return False
-    if start in dict(document.unbroken):  # code
+    if start in document.code_starts:
         return False
     return not ends_sentence(text[previous.start : previous.end])
 

@@ -7,13 +7,14 @@ of many parts.  The built-in reader reads its result, and pages where it finds n
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
 from variegate._install import explain_missing
 from variegate.text.documents import Block, Document, Kind
+from variegate.text.html_source import limit_attributes
 
 HTML_READER = "the built-in HTML reader"
 
@@ -119,8 +120,14 @@ class PassageReader:
 
     def strip_end(self) -> None:
         """Remove the white space at the end of the passage, before a reference mark."""
-        self._pieces = ["".join(self._pieces).rstrip()]
-        self._length = len(self._pieces[0])
+        while self._pieces:
+            last = self._pieces.pop()
+            kept = last.rstrip()
+            self._length -= len(last) - len(kept)
+            if kept:
+                self._pieces.append(kept)
+                return
+        self._pieces = [""]
 
     def _append_text(self, data: str) -> None:
         """Append text to the passage as it is, white space included."""
@@ -170,8 +177,9 @@ def _parse_html(source: str) -> Any:
     parser = html.HTMLParser(
         encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True
     )
+    data = limit_attributes(source).encode(errors="replace")
     try:
-        return html.document_fromstring(source.encode(errors="replace"), parser=parser)
+        return html.document_fromstring(data, parser=parser)
     except etree.ParserError:  # an empty page
         return html.Element("html")
 
@@ -222,9 +230,21 @@ def html_document(
     ``is_left_out`` takes an lxml element, and is true where it is not to be read.
     """
     tree = _without_hidden(_parse_html(source), is_left_out)
-    main = tree.xpath("//main | //*[@role='main'][not(ancestor::main)]")
-    passages = [passage for element in main for passage in _read_passages(element)]
+    passages = [
+        passage for element in _main_parts(tree) for passage in _read_passages(element)
+    ]
     return as_document(passages or _read_passages(tree), HTML_READER)
+
+
+def _main_parts(tree: Any) -> Iterator[Any]:
+    """Yield the outermost elements of an lxml tree that hold its main content."""
+    from lxml import etree
+
+    walk = etree.iterwalk(tree, events=("start",))
+    for _, element in walk:
+        if element.tag == "main" or element.get("role") == "main":
+            walk.skip_subtree()
+            yield element
 
 
 _HTML_NAMES = {  # of trafilatura's elements

@@ -1,0 +1,80 @@
+"""JSON of users: parsed only where lists and objects are not nested too deeply.
+
+Parsers are recursive.  Arrow's ends the process on a text of 100,000 brackets, and
+values near Python's limit cannot be printed or written again.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from typing import Any
+
+#: The most lists and objects around a value.
+DEEPEST = 64
+
+_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[{]|[\]}]', re.DOTALL)
+#: All bytes but opening brackets and line ends.
+_OTHERS = bytes(byte for byte in range(256) if byte not in b"[{\n")
+
+
+class DepthError(ValueError):
+    """Lists and objects of JSON are nested more than ``DEEPEST`` deep."""
+
+    def __init__(self) -> None:
+        super().__init__(f"lists or objects are nested more than {DEEPEST} deep")
+
+
+def load_json(text: str | bytes, **hooks: Any) -> Any:
+    """Return the values of a JSON text; ``hooks`` are arguments of ``json.loads``.
+
+    Raises ``json.JSONDecodeError`` for other text, DepthError for values nested too
+    deeply, and ValueError for integers of thousands of digits: all are ValueErrors.
+    """
+    check_depth(text.encode(errors="replace") if isinstance(text, str) else text)
+    return json.loads(text, **hooks)
+
+
+def check_depth(data: bytes) -> None:
+    """Raise DepthError where a JSON text is nested too deeply; takes linear time."""
+    if data.count(b"[") + data.count(b"{") <= DEEPEST:
+        return
+    depth = 0
+    for token in _TOKEN.finditer(data):
+        mark = token[0]
+        if mark in b"[{":
+            depth += 1
+            if depth > DEEPEST:
+                raise DepthError
+        elif mark in b"]}":
+            depth = max(depth - 1, 0)
+
+
+def check_lines(data: bytes) -> None:
+    """Raise DepthError where a line of JSON is nested too deeply; linear time."""
+    brackets = data.translate(None, _OTHERS).split(b"\n")
+    if max(map(len, brackets)) > DEEPEST:
+        for line in data.split(b"\n"):
+            check_depth(line)
+
+
+class JsonLines(io.FileIO):
+    """A file of JSON lines, opened to be read; ``read`` raises DepthError.
+
+    A line is checked before its end is returned: no parser must begin one before.  Of
+    one longer than ``longest`` bytes, which the parser refuses, not all is checked.
+    """
+
+    def __init__(self, path: str, longest: int) -> None:
+        super().__init__(path)
+        self._longest = longest
+        self._line = b""  # the beginning of a line that is not complete
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Return at most ``size`` bytes, after checking the lines they end."""
+        data = super().read(-1 if size is None else size) or b""
+        text = self._line + data
+        self._line = text[text.rfind(b"\n") + 1 :][: self._longest]
+        check_lines(text)
+        return data
