@@ -330,14 +330,15 @@ class TableFile:
         self, names: list[str], first: int
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Yield batches with first row numbers, all columns from row 0."""
-        reader = arrow_json.open_json(
-            JsonLines(str(self.path), BLOCK_BYTES),
-            arrow_json.ReadOptions(use_threads=False, block_size=BLOCK_BYTES),
-            arrow_json.ParseOptions(
-                explicit_schema=self.schema, unexpected_field_behavior="error"
-            ),
-        )
-        yield from with_row_offsets(reader)
+        with JsonLines(str(self.path), BLOCK_BYTES) as file:
+            reader = arrow_json.open_json(
+                file,
+                arrow_json.ReadOptions(use_threads=False, block_size=BLOCK_BYTES),
+                arrow_json.ParseOptions(
+                    explicit_schema=self.schema, unexpected_field_behavior="error"
+                ),
+            )
+            yield from with_row_offsets(reader)
 
     # Arrow -------------------------------------------------------------------------
 
