@@ -66,21 +66,21 @@ def restructured_document(source: str) -> Document:
         from docutils.parsers.rst import Parser
         from docutils.parsers.rst.states import Inliner
 
-    class _Inliner(Inliner):  # type: ignore[misc]
-        """Reads the markup of a paragraph in pieces of bounded length."""
+    inliner = Inliner()
+    parse_markup = inliner.parse
 
-        def parse(self, text: str, *place: Any) -> tuple[list[Any], list[Any]]:
-            """Return the nodes of a text, and messages."""
-            parse = super().parse
-            parsed = [parse(one, *place) for one in _cut_at_spaces(text)]
-            nodes, messages = map(chain.from_iterable, zip(*parsed, strict=True))
-            return list(nodes), list(messages)
+    def parse_in_pieces(text: str, *place: Any) -> tuple[list[Any], list[Any]]:
+        """Return the nodes of a paragraph, and messages."""
+        parsed = [parse_markup(one, *place) for one in _cut_at_spaces(text)]
+        nodes, messages = map(chain.from_iterable, zip(*parsed, strict=True))
+        return list(nodes), list(messages)
 
+    inliner.parse = parse_in_pieces
     source, reader = _ROLE.sub(_text_of_role, source), PassageReader()
     try:
         for piece in _cut_by_marks(source):
             tree = publish_doctree(
-                piece, parser=Parser(inliner=_Inliner()), settings_overrides=_SETTINGS
+                piece, parser=Parser(inliner=inliner), settings_overrides=_SETTINGS
             )
             _read_node(tree, reader)
     except RecursionError as error:
