@@ -262,7 +262,10 @@ class _Api:
         name = request.path_params["name"]
         one = self.session
         picks = one.done_picks()
-        write = partial(export_file, name, one.material, picks, one.learned, one.omega)
+        learned, problem = one.learned, one.teacher.problem
+        write = partial(
+            export_file, name, one.material, picks, learned, one.omega, problem
+        )
         content = await to_thread.run_sync(write, limiter=self._painters)
         headers = {
             "content-disposition": f'attachment; filename="{name}"',
