@@ -110,6 +110,18 @@ FAMILIES: dict[str, dict[str, Family]] = {
         "nested tables": _wrap("<table><tr><td>", _PROSE, "</td></tr></table>"),
         "nested lists": _wrap("<ul><li>", _PROSE, "</li></ul>"),
         "nested code": _wrap("<code>", _PROSE, "</code>"),
+        "nests of code": _repeat("<code>" * 150 + "x" + "</code>" * 150),
+        "deep nests of code": _repeat("<code>" * 1500 + "x" + "</code>" * 1500),
+        "deep nests of tables": _repeat(
+            "<table><tr><td>" * 400 + "x" + "</td></tr></table>" * 400
+        ),
+        "nests of bold": _repeat("<p>" + "<b>" * 150 + "x" + "</b>" * 150),
+        "nests of divisions": _repeat("<div>" * 150 + _PROSE + "</div>" * 150),
+        "one list": _repeat("<li>A short item.", "<ul>", "</ul>"),
+        "one paragraph of bold": _repeat("<b>a</b> ", "<p>", "</p>"),
+        "definitions": _repeat("<dt>a<dd>b", "<dl>", "</dl>"),
+        "pictures": _repeat("<img src=a.png alt=a>"),
+        "quotations": _repeat(f"<blockquote>{_PROSE}</blockquote>"),
         "main": _repeat(f"<main>{_PROSE}</main>"),
         "angle brackets": _repeat("<"),
         "ampersands": _repeat("&"),
@@ -321,9 +333,7 @@ FAMILIES: dict[str, dict[str, Family]] = {
             '"', f"{_FROM}Content-Type: text/plain; a=", "\n\nBody."
         ),
         "disposition": _repeat("(", f"{_FROM}Content-Disposition: ", "\n\nBody."),
-        "encoding": _repeat(
-            "(", f"{_FROM}Content-Transfer-Encoding: ", "\n\nBody."
-        ),
+        "encoding": _repeat("(", f"{_FROM}Content-Transfer-Encoding: ", "\n\nBody."),
         "addresses": _repeat("(a", "Subject: a\nFrom: ", "\n\nBody."),
         "identifiers": _repeat("<", f"{_FROM}Message-ID: ", "\n\nBody."),
         "types": _repeat("Content-Type: text/plain\n", _FROM, "\nBody."),
@@ -345,9 +355,7 @@ FAMILIES: dict[str, dict[str, Family]] = {
         "boundary": _repeat(
             "b", f"{_FROM}Content-Type: multipart/mixed; boundary=", "\n\n--b\n"
         ),
-        "base64": _repeat(
-            "QQ==\n", f"{_FROM}Content-Transfer-Encoding: base64\n\n"
-        ),
+        "base64": _repeat("QQ==\n", f"{_FROM}Content-Transfer-Encoding: base64\n\n"),
         "quoted printable": _repeat(
             "=\n", f"{_FROM}Content-Transfer-Encoding: quoted-printable\n\n"
         ),

@@ -1,4 +1,4 @@
-"""How does the time to read a file grow with its size, for files made to be slow?
+"""Growth of the time to read a file with its size, for files made to be slow.
 
     python -m benchmarks.reader_growth [--sizes 10,100,1000] [--only SUFFIX[:FAMILY]]
 

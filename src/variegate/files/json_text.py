@@ -32,7 +32,10 @@ def load_json(text: str | bytes, **hooks: Any) -> Any:
     Raises ``json.JSONDecodeError`` for other text, DepthError for values nested too
     deeply, and ValueError for integers of thousands of digits: all are ValueErrors.
     """
-    check_depth(text.encode(errors="replace") if isinstance(text, str) else text)
+    if isinstance(text, bytes):
+        check_depth(text)
+    elif text.count("[") + text.count("{") > DEEPEST:
+        check_depth(text.encode(errors="replace"))
     return json.loads(text, **hooks)
 
 

@@ -45,8 +45,9 @@ def check_writable(path: str | Path, schema: pa.Schema) -> None:
     if wrong:
         others = {"csv": ".parquet or .jsonl", "jsonl": ".parquet"}
         raise ValueError(
-            f"cannot write {path}: a {path.suffix} file cannot hold {', '.join(wrong)}; "
-            f"write {others.get(file_format, '.arrow')}, or leave such columns out"
+            f"cannot write {path}: a {path.suffix} file cannot hold "
+            f"{', '.join(wrong)}; write {others.get(file_format, '.arrow')}, or leave "
+            "such columns out"
         )
 
 

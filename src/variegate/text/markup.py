@@ -251,6 +251,9 @@ _HTML_NAMES = {  # of trafilatura's elements
     **{"head": "h2", "list": "ul", "item": "li", "hi": "span", "ref": "a", "lb": "br"},
     **{"row": "tr", "cell": "td", "quote": "blockquote", "doc": "div"},
 }
+# Elements around another, and cells of a row, that trafilatura is asked to read.
+_DEEPEST = 200
+_WIDEST_ROW = 1000
 # Elements in which code is between words; outside of them it is a block.
 _HOLDS_TEXT = ("p", "h2", "li", "td")
 
@@ -265,20 +268,25 @@ def page_document(source: str) -> Document:
         import trafilatura
         from lxml import etree
     page = _without_hidden(_parse_html(source))
-    for element in page.xpath("//code//*"):  # else their text comes before the rest
+    if _is_extreme(page):
+        return _read_simply(source, "the page is nested too deeply, or a row too wide")
+    for element in _inside_code(page):  # else their text comes before the rest
         element.drop_tag()
-    xml = trafilatura.extract(
-        page,
-        output_format="xml",
-        include_comments=False,
-        include_formatting=True,
-        include_links=True,
-        favor_recall=True,
-    )
+    try:
+        xml = trafilatura.extract(
+            page,
+            output_format="xml",
+            include_comments=False,
+            include_formatting=True,
+            include_links=True,
+            favor_recall=True,
+        )
+    except RecursionError:
+        return _read_simply(source, "trafilatura found the page nested too deeply")
     tree = etree.fromstring(xml or "<doc/>")
     for element in tree.iter():
-        around = next(element.iterancestors(*_HOLDS_TEXT), None)
-        if element.tag == "code" and around is None:
+        around = element.iterancestors(*_HOLDS_TEXT)
+        if element.tag == "code" and next(around, None) is None:
             element.tag = "pre"
         elif element.tag == "hi" and element.get("rend") == "#t":
             element.tag = "tt"  # typewriter
@@ -286,9 +294,39 @@ def page_document(source: str) -> Document:
         element.attrib.clear()
     passages = _read_passages(_without_hidden(tree))
     if not any(passage.kind == "body" for passage in passages):
-        reason = f"{HTML_READER} (trafilatura found no text)"
-        return replace(html_document(source), reader=reason)
+        return _read_simply(source, "trafilatura found no text")
     return as_document(passages, f"trafilatura {version('trafilatura')}")
+
+
+def _read_simply(source: str, reason: str) -> Document:
+    """Return a page as the built-in reader reads it, with the reason in its name."""
+    return replace(html_document(source), reader=f"{HTML_READER} ({reason})")
+
+
+def _is_extreme(page: Any) -> bool:
+    """Whether trafilatura would take the square of the size of an lxml tree."""
+    from lxml import etree
+
+    depth = 0
+    for event, element in etree.iterwalk(page, events=("start", "end")):
+        depth += 1 if event == "start" else -1
+        if depth > _DEEPEST or (element.tag == "tr" and len(element) > _WIDEST_ROW):
+            return True
+    return False
+
+
+def _inside_code(page: Any) -> list[Any]:
+    """Return the elements inside of code, in the order of the document."""
+    from lxml import etree
+
+    found, depth = [], 0
+    for event, element in etree.iterwalk(page, events=("start", "end")):
+        if event == "end":
+            depth -= element.tag == "code"
+        else:
+            found += [element] if depth else []
+            depth += element.tag == "code"
+    return found
 
 
 _FRONT_MATTER = re.compile(
