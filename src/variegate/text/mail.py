@@ -68,7 +68,8 @@ def mail_document(data: bytes) -> Document:
 
 def _read_passages(data: bytes) -> list[Passage]:
     """Return the passages of an e-mail, its subject first."""
-    message = BytesParser(EmailMessage, policy=_Policy()).parsebytes(data)
+    parsed: Any = BytesParser(EmailMessage, policy=_Policy()).parsebytes(data)
+    message: EmailMessage = parsed
     part = message.get_body(("plain", "html"))
     names = {name.lower() for name in message.keys()}  # noqa: SIM118
     if not names & {"from", "to", "subject", "date"}:

@@ -36,8 +36,10 @@ _TARGET = re.compile(r"(?s)^(.*\S)\s*<[^<>]*>$")
 # docutils takes the square of the number of marks in a text, and of the length of a
 # paragraph.
 _MARKS_IN_TEXT = re.compile(r"[*`|_]+")
-_MOST_MARKS = 3000
+_MOST_MARKS = 5000
+_MARKS_OF_PIECE = 1000
 _LONGEST_PARAGRAPH = 4000
+_PIECE_OF_PARAGRAPH = 1000
 
 _SETTINGS = {
     # Neither files nor the network, nor settings of the user.
@@ -91,10 +93,10 @@ def restructured_document(source: str) -> Document:
 
 
 def _cut_at_spaces(text: str) -> Iterator[str]:
-    """Yield the pieces of a long paragraph, cut after spaces."""
+    """Yield a paragraph, or if it is long its pieces, cut after spaces."""
     start = 0
-    while len(text) - start > _LONGEST_PARAGRAPH:
-        end = start + _LONGEST_PARAGRAPH
+    while len(text) > _LONGEST_PARAGRAPH and len(text) - start > _PIECE_OF_PARAGRAPH:
+        end = start + _PIECE_OF_PARAGRAPH
         end = max(text.rfind(" ", start, end), text.rfind("\n", start, end)) + 1 or end
         yield text[start:end]
         start = end
@@ -102,15 +104,15 @@ def _cut_at_spaces(text: str) -> Iterator[str]:
 
 
 def _cut_by_marks(source: str) -> Iterator[str]:
-    """Yield the pieces of a text, each with a bounded number of marks.
+    """Yield a text, or if it has many marks pieces of it with a bounded number.
 
     They are cut at a blank line before a line that is not indented, else at a line or
     a word.
     """
-    start = 0
-    for number, mark in enumerate(_MARKS_IN_TEXT.finditer(source), 1):
-        if number % _MOST_MARKS == 0:
-            window = source[start : mark.start()]
+    start, places = 0, [mark.start() for mark in _MARKS_IN_TEXT.finditer(source)]
+    if len(places) > _MOST_MARKS:
+        for place in places[_MARKS_OF_PIECE::_MARKS_OF_PIECE]:
+            window = source[start:place]
             cuts = (_last_block(window), window.rfind("\n") + 1, window.rfind(" ") + 1)
             # A cut near the beginning would leave more and more to the next piece.
             cut = next((one for one in cuts if 2 * one > len(window)), len(window))

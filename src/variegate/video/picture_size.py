@@ -85,7 +85,7 @@ def _webp_size(data: bytes) -> tuple[int, int] | None:
 
 
 def _tiff_size(data: bytes) -> tuple[int, int] | None:
-    """Return the size of the first picture of a TIFF file, or of its tiles if larger."""
+    """Return the size of a TIFF file's first picture, or of larger tiles or strips."""
     order = "<" if data.startswith(b"II") else ">"
     is_big = struct.unpack_from(order + "H", data, 2)[0] == 43
     n_bytes, offset, entry = (8, "Q", 20) if is_big else (4, "I", 12)
