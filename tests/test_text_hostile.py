@@ -237,12 +237,21 @@ def test_the_exponent_is_that_of_the_last_two_sizes():
     assert exponent([10, 100], [1.0, float("nan")]) == float("inf")
 
 
+def refusal_of(path):
+    """Return the error of a file that cannot be read, or else its path."""
+    try:
+        read_file(path)
+    except ValueError as error:
+        return str(error)
+    return str(path)
+
+
 @pytest.mark.parametrize("suffix", FAMILIES)
 def test_small_files_of_every_family_are_read_or_refused(suffix, tmp_path):
     path = tmp_path / f"a{suffix}"
     for make in FAMILIES[suffix].values():
         path.write_text(make(1000), encoding="utf-8")
-        assert str(path) in (measure(read_file, path).problem or str(path))
+        assert str(path) in refusal_of(path)
 
 
 @pytest.mark.slow
