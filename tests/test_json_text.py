@@ -88,6 +88,21 @@ def test_rows_beyond_those_that_tell_the_types(tmp_path):
             pass
 
 
+@pytest.mark.parametrize("line", ["null", " \t null]", "\ufeffnull", "\r\nnull"])
+@pytest.mark.parametrize("before", ["", '{"b": 1}\n', '{"b": 1}\n' * 2_000_000])
+def test_rows_of_null(tmp_path, line, before):
+    path = tmp_path / "a.jsonl"
+    path.write_text(f'{before}{line}\n{{"b": 2}}\n', encoding="utf-8", newline="")
+    with pytest.raises(TableFileError, match=r"one a line .a line is null, not an obj"):
+        list(TableFile(path).batches())
+
+
+def test_cells_of_null_are_read(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"a": 1, "b":\tnull}\n{"a":null, "b": 2}\n')
+    assert sum(batch.num_rows for batch in TableFile(path).batches()) == 2
+
+
 def test_rows_of_allowed_depth_are_read(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text(f'{{"a": {nested(DEEPEST - 1)}, "b": "{"[" * 1000}"}}\n')

@@ -116,7 +116,7 @@ def test_extreme_pages_are_left_to_the_built_in_reader(page):
     assert PROSE in document.text
 
 
-def test_pages_too_deep_for_the_extractor_are_left_to_the_built_in_reader(monkeypatch):
+def test_pages_on_which_the_extractor_fails_are_read_without_it(monkeypatch):
     import trafilatura
 
     def fail(*_, **__):
@@ -124,10 +124,7 @@ def test_pages_too_deep_for_the_extractor_are_left_to_the_built_in_reader(monkey
 
     monkeypatch.setattr(trafilatura, "extract", fail)
     document = page_document(f"<p>{PROSE}</p>")
-    assert (
-        document.reader == f"{HTML_READER} (trafilatura found the page nested too "
-        "deeply)"
-    )
+    assert document.reader == f"{HTML_READER} (trafilatura failed: RecursionError)"
     assert document.text == PROSE
 
 
@@ -196,7 +193,24 @@ def test_headers_of_a_usual_length_stay_whole():
     assert mail_document(message.as_bytes()).text == f"{'é' * 300}\n\n{PROSE}"
 
 
+def test_headers_on_which_the_parser_fails_are_refused(monkeypatch):
+    def fail(*_, **__):
+        raise AttributeError
+
+    monkeypatch.setattr(EmailMessage, "get_body", fail)
+    with pytest.raises(
+        ValueError, match=r"cannot be read \(AttributeError\): save its"
+    ):
+        mail_document(f"From: a@example.org\n\n{PROSE}".encode())
+
+
 # reStructuredText ---------------------------------------------------------------------
+
+
+def test_markup_on_which_docutils_fails_is_refused():
+    definition = ".. |a| replace:: |a"
+    with pytest.raises(ValueError, match=r"docutils fails .*KeyError.*: save it as pl"):
+        restructured_document(f"{definition}|\n{definition}{definition}|\n{definition}")
 
 
 @given(st.text("ab\n *`", max_size=400), st.integers(1, 40))

@@ -1,7 +1,7 @@
 """JSON of users: parsed only where lists and objects are not nested too deeply.
 
-Parsers are recursive.  Arrow's ends the process on a text of 100,000 brackets, and
-values near Python's limit cannot be printed or written again.
+Parsers are recursive.  Arrow's ends the process on a text of 100,000 brackets, and on
+lines of null; values near Python's limit cannot be printed or written again.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 DEEPEST = 64
 
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[{]|[\]}]', re.DOTALL)
+_NULL_LINE = re.compile(rb"\n(?:\xef\xbb\xbf)?[ \t\r\n]*+null")
 #: All bytes but opening brackets and line ends.
 _OTHERS = bytes(byte for byte in range(256) if byte not in b"[{\n")
 
@@ -55,7 +56,10 @@ def check_depth(data: bytes) -> None:
 
 
 def check_lines(data: bytes) -> None:
-    """Raise DepthError where a line of JSON is nested too deeply; linear time."""
+    """Raise ValueError for a line of JSON that is null or nested too deeply."""
+    # Arrow ends the process on a null at the beginning of a block.
+    if _NULL_LINE.search(b"\n" + data):
+        raise ValueError("a line is null, not an object")
     brackets = data.translate(None, _OTHERS).split(b"\n")
     if max(map(len, brackets)) > DEEPEST:
         for line in data.split(b"\n"):
@@ -63,7 +67,7 @@ def check_lines(data: bytes) -> None:
 
 
 class JsonLines(io.FileIO):
-    """A file of JSON lines, opened to be read; ``read`` raises DepthError.
+    """A file of JSON lines, opened to be read; ``read`` calls :func:`check_lines`.
 
     A line is checked before its end is returned: no parser must begin one before.  Of
     one longer than ``longest`` bytes, which the parser refuses, not all is checked.

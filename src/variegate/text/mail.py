@@ -64,6 +64,12 @@ def mail_document(data: bytes) -> Document:
         raise ValueError(
             "the parts of the e-mail are nested too deeply: save its text (.txt)"
         ) from error
+    except (AttributeError, LookupError, TypeError) as error:
+        # Of Python's parser, on headers that it does not foresee.
+        raise ValueError(
+            f"the headers of the e-mail cannot be read ({type(error).__name__}): save "
+            "its text (.txt)"
+        ) from error
 
 
 def _read_passages(data: bytes) -> list[Passage]:

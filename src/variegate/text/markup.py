@@ -281,8 +281,8 @@ def page_document(source: str) -> Document:
             include_links=True,
             favor_recall=True,
         )
-    except RecursionError:
-        return _read_simply(source, "trafilatura found the page nested too deeply")
+    except Exception as error:  # on pages that it does not foresee
+        return _read_simply(source, f"trafilatura failed: {type(error).__name__}")
     tree = etree.fromstring(xml or "<doc/>")
     for element in tree.iter():
         around = element.iterancestors(*_HOLDS_TEXT)

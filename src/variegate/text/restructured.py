@@ -89,6 +89,11 @@ def restructured_document(source: str) -> Document:
         raise ValueError(
             "the reStructuredText is nested too deeply: save it as plain text (.txt)"
         ) from error
+    except Exception as error:  # of docutils, on markup that it does not foresee
+        raise ValueError(
+            f"docutils fails on the reStructuredText ({type(error).__name__}: {error}):"
+            " save it as plain text (.txt)"
+        ) from error
     return as_document(reader.passages, "docutils")
 
 
