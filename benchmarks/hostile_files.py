@@ -284,6 +284,10 @@ FAMILIES: dict[str, dict[str, Family]] = {
         "rows": _repeat('{"a": 1, "b": "x"}\n'),
         "keys": lambda n: "{" + _numbered('"k#":1,')(n)[:-1] + "}\n",
         "a key a row": _keys_of_rows,
+        "a new key a row": _numbered('{"k#": 1}\n'),
+        "keys, then empty rows": lambda n: (
+            _numbered('{"k#": 1}\n')(n // 50) + "{}\n" * (n // 3)
+        ),
         "empty rows": _repeat("{}\n"),
         "blank lines": _repeat("\n", '{"a": 1}\n'),
         "one text": _repeat("x", '{"a": "', '"}\n'),

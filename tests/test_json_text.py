@@ -81,7 +81,8 @@ def test_rows_of_json_lines(tmp_path, depth):
 
 def test_rows_beyond_those_that_tell_the_types(tmp_path):
     path = tmp_path / "a.jsonl"
-    path.write_text('{"b": 1}\n' * 2_000_000 + f'{{"a": {nested(100_000)}}}\n')
+    rows = f'{{"b": "{"a" * 200}"}}\n' * 100_000
+    path.write_text(f'{rows}{{"a": {nested(100_000)}}}\n')
     table = TableFile(path)
     with pytest.raises(TableFileError, match=r"a\.jsonl has a row in which lists"):
         for _ in table.batches():
@@ -89,10 +90,11 @@ def test_rows_beyond_those_that_tell_the_types(tmp_path):
 
 
 @pytest.mark.parametrize("line", ["null", " \t null]", "\ufeffnull", "\r\nnull"])
-@pytest.mark.parametrize("before", ["", '{"b": 1}\n', '{"b": 1}\n' * 2_000_000])
-def test_rows_of_null(tmp_path, line, before):
+@pytest.mark.parametrize("n_before", [0, 1, 100_000])
+def test_rows_of_null(tmp_path, line, n_before):
     path = tmp_path / "a.jsonl"
-    path.write_text(f'{before}{line}\n{{"b": 2}}\n', encoding="utf-8", newline="")
+    text = f'{{"b": "{"a" * 200}"}}\n' * n_before + f'{line}\n{{"b": "a"}}\n'
+    path.write_text(text, encoding="utf-8", newline="")
     with pytest.raises(TableFileError, match=r"one a line .a line is null, not an obj"):
         list(TableFile(path).batches())
 
@@ -101,6 +103,23 @@ def test_cells_of_null_are_read(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text('{"a": 1, "b":\tnull}\n{"a":null, "b": 2}\n')
     assert sum(batch.num_rows for batch in TableFile(path).batches()) == 2
+
+
+def test_rows_with_few_of_many_keys(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(f'{{"k{row}": 1}}\n' for row in range(10_000)))
+    with pytest.raises(TableFileError, match="of 10,000 different keys, rows have few"):
+        TableFile(path)
+    keys = "".join(f'{{"k{row}": 1}}\n' for row in range(500))
+    path.write_text(keys + '{"k1": 1}\n' * 2_000_000)
+    with pytest.raises(TableFileError, match="of 500 different keys, rows have few"):
+        TableFile(path)
+    # Those that follow the first 16 MB.
+    filling = f'{{"k1": 1, "b": "{"a" * 1000}"}}\n' * 17_000
+    path.write_text(keys + filling + "{}\n" * 2_000_000)
+    table = TableFile(path)
+    with pytest.raises(TableFileError, match="of 501 different keys, rows have few"):
+        list(table.batches())
 
 
 def test_rows_of_allowed_depth_are_read(tmp_path):

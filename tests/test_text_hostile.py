@@ -55,6 +55,12 @@ def test_code_is_replaced_by_names_of_its_length(spans):
     assert document.code_starts == {start for start, _ in code}
 
 
+@pytest.mark.parametrize("text", ["1.1.1.1.", "1. May 2020.", "1.1.2020.\n\n\n"])
+def test_a_text_that_is_a_date_is_read(text):
+    (sentence,) = split_cluster(Cluster((Document(text),)))
+    assert (sentence.text, sentence.kind) == (text.strip(), "dateline")
+
+
 # HTML ---------------------------------------------------------------------------------
 
 

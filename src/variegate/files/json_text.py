@@ -16,6 +16,9 @@ DEEPEST = 64
 
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[{]|[\]}]', re.DOTALL)
 _NULL_LINE = re.compile(rb"\n(?:\xef\xbb\xbf)?[ \t\r\n]*+null")
+_KEY = re.compile(rb'"([^"\\]*+)"[ \t]*+:')
+#: The most cells of lines that are read together, with those of absent keys.
+_MOST_CELLS = 50_000_000
 #: All bytes but opening brackets and line ends.
 _OTHERS = bytes(byte for byte in range(256) if byte not in b"[{\n")
 
@@ -67,15 +70,16 @@ def check_lines(data: bytes) -> None:
 
 
 class JsonLines(io.FileIO):
-    """A file of JSON lines, opened to be read; ``read`` calls :func:`check_lines`.
+    """A file of JSON lines, opened to be read; ``read`` raises ValueError.
 
     A line is checked before its end is returned: no parser must begin one before.  Of
     one longer than ``longest`` bytes, which the parser refuses, not all is checked.
+    Lines must not need too many cells of the ``n_columns``; by default their own keys.
     """
 
-    def __init__(self, path: str, longest: int) -> None:
+    def __init__(self, path: str, longest: int, n_columns: int | None = None) -> None:
         super().__init__(path)
-        self._longest = longest
+        self._longest, self._n_columns = longest, n_columns
         self._line = b""  # the beginning of a line that is not complete
 
     def read(self, size: int | None = -1, /) -> bytes:
@@ -84,4 +88,10 @@ class JsonLines(io.FileIO):
         text = self._line + data
         self._line = text[text.rfind(b"\n") + 1 :][: self._longest]
         check_lines(text)
+        n_columns = self._n_columns or len(set(_KEY.findall(text)))
+        if text.count(b"\n") * n_columns > _MOST_CELLS:
+            raise ValueError(
+                f"of {n_columns:,} different keys, rows have few each, and a table of "
+                "all would be too large"
+            )
         return data

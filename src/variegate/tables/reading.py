@@ -28,7 +28,7 @@ import pyarrow.ipc as arrow_ipc
 import pyarrow.json as arrow_json
 import pyarrow.parquet as parquet
 
-from variegate.files.json_text import JsonLines, check_lines
+from variegate.files.json_text import JsonLines
 from variegate.tables import batches
 from variegate.tables.batches import split_batch, with_row_offsets
 from variegate.tables.errors import (
@@ -315,11 +315,10 @@ class TableFile:
 
     def _jsonl_schema(self) -> pa.Schema:
         """Infer the schema from the first 16 MB, with times as text."""
-        with self.path.open("rb") as file:
+        with JsonLines(str(self.path), _HEAD_BYTES) as file:
             head = file.read(_HEAD_BYTES)
         if len(head) == _HEAD_BYTES:
             head = head[: head.rfind(b"\n") + 1] or head
-        check_lines(head)
         options = arrow_json.ReadOptions(use_threads=False, block_size=_HEAD_BYTES)
         with arrow_json.open_json(io.BytesIO(head), options) as reader:
             return pa.schema(
@@ -330,7 +329,7 @@ class TableFile:
         self, names: list[str], first: int
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Yield batches with first row numbers, all columns from row 0."""
-        with JsonLines(str(self.path), BLOCK_BYTES) as file:
+        with JsonLines(str(self.path), BLOCK_BYTES, len(self.schema)) as file:
             reader = arrow_json.open_json(
                 file,
                 arrow_json.ReadOptions(use_threads=False, block_size=BLOCK_BYTES),
