@@ -99,6 +99,12 @@ def test_rows_of_null(tmp_path, line, n_before):
         list(TableFile(path).batches())
 
 
+def test_blank_lines_are_read(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('\n \n{"a": 1}\n' + "\r\n" * 200_000 + '{"a": 2}\n')
+    assert sum(batch.num_rows for batch in TableFile(path).batches()) == 2
+
+
 def test_cells_of_null_are_read(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text('{"a": 1, "b":\tnull}\n{"a":null, "b": 2}\n')

@@ -15,7 +15,7 @@ from typing import Any
 DEEPEST = 64
 
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[{]|[\]}]', re.DOTALL)
-_NULL_LINE = re.compile(rb"\n(?:\xef\xbb\xbf)?[ \t\r\n]*+null")
+_NULL_LINE = re.compile(rb"\n(?:\xef\xbb\xbf)?[ \t\r]*+null")
 _KEY = re.compile(rb'"([^"\\]*+)"[ \t]*+:')
 #: The most cells of lines that are read together, with those of absent keys.
 _MOST_CELLS = 50_000_000
