@@ -33,8 +33,8 @@ _ROLES_OF_WORDS = word_set(
 _UNKNOWN = re.compile(r"\|([^|\n]+)\|_{0,2}")
 _TARGET = re.compile(r"(?s)^(.*\S)\s*<[^<>]*>$")
 
-# docutils takes the square of the number of marks and rules in a text, and of the length
-# of a paragraph.
+# docutils takes the square of the number of marks and rules in a text, and of the
+# length of a paragraph.
 _MARKS_IN_TEXT = re.compile(r"(?m)[*`|_]+|^([^\w\s])\1{3,}$")
 _MOST_MARKS = 5000
 _MARKS_OF_PIECE = 1000
