@@ -207,8 +207,8 @@ ROW = {"question": "Who?", "sentences": ["A man.", "A dog."], "wanted": [0]}
     ("row", "message"),
     [
         ("{broken", "not JSON"),
-        ("[" * 100_000, "a number is too long, or lists are nested too deeply"),
-        ('{"wanted": [' + "9" * 5000 + "]}", "a number is too long, or lists are nest"),
+        ("[" * 100_000, "lists or objects are nested more than 64 deep"),
+        ('{"wanted": [' + "9" * 5000 + "]}", "a number is too long"),
         ("[1]", "not an object but [1]"),
         (ROW | {"question": None}, "'question' must be a text with at least one word"),
         (ROW | {"question": "?"}, "'question' must be a text with at least one word"),

@@ -159,13 +159,15 @@ def connect_to_parent() -> tuple[queue.Queue[Any], Callable[[Any], None]]:
     """
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    # Not the object of standard input: Python could not end while a thread reads it.
+    incoming = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
     messages: queue.Queue[Any] = queue.Queue()
 
     def read_messages() -> None:
         """Put messages in the queue until the pipe closes; then exit the process."""
         try:
             while True:
-                messages.put(pickle.load(sys.stdin.buffer))
+                messages.put(pickle.load(incoming))
         except EOFError:
             pass
         except Exception:

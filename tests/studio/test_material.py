@@ -275,7 +275,7 @@ def test_pictures_of_the_folder_are_shown(pictured):
         content, kind = material.image(0, item, 100)
         assert kind == "image/png"
         shown = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_COLOR)
-        assert shown.shape == (96, 96, 3)  # 24 pixels, each four times
+        assert shown.shape == (24, 24, 3)
     assert material.image(0, 0, 100) != material.image(0, 1, 100)
 
 

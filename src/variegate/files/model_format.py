@@ -17,6 +17,7 @@ import numpy as np
 from variegate import kernels as builtin_kernels
 from variegate._typing import FloatArray
 from variegate.decoding import DECODERS
+from variegate.files.json_text import load_json
 from variegate.files.schema import (
     ANYTHING,
     FLAG,
@@ -177,7 +178,7 @@ def section_of(document: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 def parse_json(text: str | bytes) -> Any:
     """Return the values of a JSON text; ValueError for NaN, huge numbers, bad text."""
-    document = json.loads(
+    document = load_json(
         text,
         parse_constant=_refuse_constant,
         parse_float=lambda number: _check_magnitude(float(number), number),

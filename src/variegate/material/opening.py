@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from variegate._progress import Progress, ignore
 from variegate.files.folders import files_below
+from variegate.files.json_text import load_json
 from variegate.material.base import Material, MaterialError
 
 _TABLES = (".parquet", ".arrow", ".feather", ".csv", ".tsv", ".jsonl", ".ndjson")
@@ -139,7 +139,7 @@ def _holds_documents(path: Path) -> bool:
     with path.open(encoding="utf-8-sig", errors="replace") as file:
         first = file.readline(10_000_000)
     try:
-        row = json.loads(first)
+        row = load_json(first)
     except ValueError:
         return False
     return isinstance(row, dict) and isinstance(row.get("documents"), list)

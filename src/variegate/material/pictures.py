@@ -23,6 +23,7 @@ from variegate.video.picture import (
     picture_statistics,
     shrink_picture,
 )
+from variegate.video.picture_size import MOST_PIXELS, picture_size
 from variegate.video.reading import cv2
 from variegate.video.storyboard import encode_jpeg, encode_png
 
@@ -41,8 +42,10 @@ _SMALL = 32
 _CELLS = 4
 _DIRECTIONS = 8
 
-#: Pictures narrower than this are shown by their pixels.
+#: Pictures narrower than this are shown without loss; and the most times that a picture
+#: is as high as it may be wide.
 _TINY = 64
+_TALLEST = 4
 _JPEG_QUALITY = 95
 
 
@@ -55,10 +58,19 @@ def read_picture(path: Path) -> AnyArray:
     """Return a picture as an RGB array; MaterialError if it cannot be read."""
     try:
         if path.stat().st_size > _MAX_BYTES:
-            raise MaterialError(f"{path.name} is larger than {_MAX_BYTES >> 20} MB")
-        image = decode_picture(path.read_bytes())
+            raise MaterialError(
+                f"{path.name} is larger than {_MAX_BYTES >> 20} MB: make it smaller"
+            )
+        data = path.read_bytes()
     except OSError as error:
         raise MaterialError(f"{path.name} cannot be read: {error.strerror}") from None
+    size = picture_size(data)
+    if size is not None and size[0] * size[1] > MOST_PIXELS:
+        raise MaterialError(
+            f"{path.name} has {size[0]:,} x {size[1]:,} pixels, more than "
+            f"{MOST_PIXELS:,}: make it smaller"
+        )
+    image = decode_picture(data)
     if image is None:
         raise MaterialError(f"{path.name} cannot be read as a picture")
     return image
@@ -130,17 +142,14 @@ def _edge_histogram(image: AnyArray) -> FloatArray:
 def thumbnail(image: AnyArray, width: int) -> tuple[bytes, str]:
     """Return a picture as the bytes of a file, and its MIME type.
 
-    It is shrunk to at most ``width`` pixels wide; one narrower than ``_TINY`` pixels is
-    enlarged by a whole factor instead.
+    It is shrunk to at most ``width`` pixels wide and ``_TALLEST`` times that high, and
+    never enlarged.
     """
     height, own = image.shape[:2]
-    is_tiny = own < _TINY
-    if is_tiny:
-        times = max(1, width // own)
-        image = np.repeat(np.repeat(image, times, axis=0), times, axis=1)
-    elif own > width:
-        size = (width, max(1, round(height * width / own)))
+    scale = min(1.0, width / own, _TALLEST * width / height)
+    if scale < 1.0:
+        size = (max(1, round(scale * own)), max(1, round(scale * height)))
         image = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
-    if is_tiny:
+    if own < _TINY:
         return encode_png(image), "image/png"
     return encode_jpeg(image, _JPEG_QUALITY), "image/jpeg"

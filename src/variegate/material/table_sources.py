@@ -32,9 +32,11 @@ from variegate.material.row_display import RowDisplay
 from variegate.material.tables import TableMaterial, TableSource, unused_name
 from variegate.report.wording import count
 from variegate.tables.cells import Cells, holds_vectors, null_where
-from variegate.tables.columns import Columns, is_number, is_text, is_vector
+from variegate.tables.columns import Columns, is_list, is_number, is_text, is_vector
+from variegate.tables.rows import sortable_schema, unsortable_columns
 from variegate.tables.selector import TableSelector
 from variegate.tables.table import Table, as_table
+from variegate.tables.writing import unwritable_columns
 from variegate.video.picks import natural_key
 
 #: The most rows and pictures to open; and those of a page, a group made of consecutive
@@ -65,7 +67,8 @@ def table_material(
     columns = Columns.of(**({"missing": "mean"} | dict(given)))
     if prior is not None:
         columns = prior.columns_.with_roles({"label": None, **given})
-    original = _read_table(as_table(path))
+    opened = as_table(path)
+    original = _read_table(opened)
     table, n_filled = _with_types(original, columns.missing != "error")
     pages = None
     if columns.group is None and page != 0:
@@ -96,9 +99,40 @@ def table_material(
         is_named=bool({"quality", "similarity", "categorical"} & given.keys()),
     )
     material = TableMaterial(source, prior)
+    notes = _note_on_left_out(opened.schema, table.schema)
     if columns.missing == "mean":
-        material.notes = _note_on_empty_cells(table, material.columns, n_filled)
+        notes += _note_on_empty_cells(table, material.columns, n_filled)
+    material.notes = notes
     return material
+
+
+def _note_on_left_out(schema: pa.Schema, kept: pa.Schema) -> list[str]:
+    """Return remarks on columns that are not opened, and that exports leave out."""
+    notes = []
+    if gone := [field for field in schema if field.name not in kept.names]:
+        notes.append(f"columns that Arrow cannot reorder are left out: {_typed(gone)}")
+    for name in ("picks.csv", "picks.jsonl", "picks.parquet"):
+        if columns := columns_left_out(name, kept):
+            notes.append(f"{name} leaves out what it cannot hold: {_typed(columns)}")
+    return notes
+
+
+def columns_left_out(name: str, schema: pa.Schema) -> list[pa.Field]:
+    """Return the columns that a file of picks, called ``name``, cannot hold.
+
+    CSV holds lists as text, such as ``[0.1, 0.2]``.
+    """
+    as_json = {field.name for field in unwritable_columns("picks.jsonl", schema)}
+    return [
+        field
+        for field in unwritable_columns(name, schema)
+        if not (is_list(field.type) and field.name not in as_json)
+    ]
+
+
+def _typed(columns: Sequence[pa.Field]) -> str:
+    """Return names and types of columns as text."""
+    return ", ".join(f"{field.name!r} ({field.type})" for field in columns)
 
 
 def _note_on_empty_cells(
@@ -139,7 +173,10 @@ def _read_table(source: Table) -> pa.Table:
         batches.append(batch)
     if not n_rows:
         raise MaterialError(f"{source.name} has no rows")
-    return pa.Table.from_batches(batches).combine_chunks()
+    table = pa.Table.from_batches(batches)
+    unsortable = [column.name for column in unsortable_columns(table.schema)]
+    table = table.drop_columns(unsortable)
+    return table.cast(sortable_schema(table.schema)).combine_chunks()
 
 
 def _with_types(table: pa.Table, fills: bool) -> tuple[pa.Table, dict[str, int]]:

@@ -7,7 +7,6 @@ known by name, groups and items by number.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -21,6 +20,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from variegate.files.json_text import load_json
 from variegate.material.base import MaterialError
 from variegate.studio.changes import EventResponse, Streams
 from variegate.studio.export import EXPORTS, export_file
@@ -262,7 +262,10 @@ class _Api:
         name = request.path_params["name"]
         one = self.session
         picks = one.done_picks()
-        write = partial(export_file, name, one.material, picks, one.learned, one.omega)
+        learned, problem = one.learned, one.teacher.problem
+        write = partial(
+            export_file, name, one.material, picks, learned, one.omega, problem
+        )
         content = await to_thread.run_sync(write, limiter=self._painters)
         headers = {
             "content-disposition": f'attachment; filename="{name}"',
@@ -299,8 +302,8 @@ async def _send_static_file(request: Request) -> Response:
 def _parse_body(body: bytes) -> _Body:
     """Return the JSON object in a body, {} for an empty body; else SessionError."""
     try:
-        parsed = json.loads(body or b"{}")
-    except (ValueError, RecursionError):
+        parsed = load_json(body or b"{}")
+    except ValueError:
         raise SessionError("the request is not JSON") from None
     if not isinstance(parsed, dict):
         raise SessionError("the request is not a JSON object")

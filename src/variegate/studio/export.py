@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from variegate.material.base import Material, MaterialError, Picks
 from variegate.material.contact_sheet import contact_sheet
+from variegate.material.table_sources import columns_left_out
 from variegate.studio.group_learner import LearningResult
 from variegate.tables.columns import is_list
 from variegate.tables.output import write_table
@@ -46,18 +47,22 @@ def export_file(
     picks: Picks,
     learned: LearningResult | None,
     omega: float = 1.0,
+    problem: str | None = None,
 ) -> bytes:
     """Return the content of a file of ``EXPORTS``, from the picks of done groups.
 
     ``learned`` has the models that propose, and ``omega`` is the slider's factor on the
-    odds of all items.  MaterialError where there is nothing to export yet.
+    odds of all items; ``problem`` says why nothing was learned, if that failed.
+    MaterialError where there is nothing to export yet.
     """
     if name not in EXPORTS:
         raise MaterialError(f"there is no {name}; there are {', '.join(EXPORTS)}")
     if not picks:
         raise MaterialError("no group is done yet: there is nothing to export")
     if name == "model.json" and learned is None:
-        raise MaterialError("nothing is learned yet: export the model in a moment")
+        raise MaterialError(
+            problem or "nothing is learned yet: export the model in a moment"
+        )
     if name == "command.txt":
         return _command_text(material, picks, omega).encode()
     model = None
@@ -77,6 +82,8 @@ def export_file(
     if text is not None:
         return text.encode()
     table = material.picks_table(picks)
+    left_out = columns_left_out(name, table.schema)
+    table = table.drop_columns([column.name for column in left_out])
     if name == "picks.csv":
         table = _vectors_as_text(table)
     return _capture_file(partial(write_table, table), name)
@@ -103,7 +110,10 @@ def _vectors_as_text(table: pa.Table) -> pa.Table:
     for place, field in enumerate(table.schema):
         if is_list(field.type):
             vectors = table.column(place).to_pylist()
-            cells = [None if cell is None else json.dumps(cell) for cell in vectors]
+            cells = [
+                None if cell is None else json.dumps(cell, default=str)
+                for cell in vectors
+            ]
             table = table.set_column(place, field.name, pa.array(cells, pa.string()))
     return table
 

@@ -95,6 +95,10 @@ class LearningResult:
         }
 
 
+class NothingToLearnError(ValueError):
+    """All items of all groups have the same features."""
+
+
 @dataclass(eq=False)
 class GroupLearner:
     """Learns from groups that are done, in two steps.
@@ -112,9 +116,25 @@ class GroupLearner:
     limits: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        name, kernel = next(iter(self.kernels.items()))
-        self._start_with(candidates_for({name: kernel}, self.ground_sets)[name])
+        if not _any_differ(self.ground_sets):
+            raise NothingToLearnError(
+                "nothing can be learned: all items have the same features. Picks are "
+                "kept and can be exported; open DATA with columns that differ"
+            )
+        self._start_with(self._first_candidate())
         self.comparison: str | None = None
+
+    def _first_candidate(self) -> LargeMarginDPP:
+        """Return the candidate of the first kernel for which the groups suffice."""
+        problems = []
+        # The linear one last: it cannot choose items whose features are all zero.
+        for name in sorted(self.kernels, key=lambda name: name == "linear"):
+            kernels = {name: self.kernels[name]}
+            try:
+                return candidates_for(kernels, self.ground_sets)[name]
+            except ValueError as error:
+                problems.append(error)
+        raise problems[0]
 
     def _start_with(self, candidate: LargeMarginDPP) -> None:
         """Learn with this unfitted estimator next; forget model, folds, last result."""
@@ -227,6 +247,20 @@ class GroupLearner:
             if typical:
                 kinds.append(Kind(f"kind {k + 1}", float(shares[k]), typical))
         return tuple(kinds)
+
+
+def _any_differ(ground_sets: Sequence[GroundSet]) -> bool:
+    """Return whether any two items of any groups differ in any feature."""
+    first = ground_sets[0]
+    for one in ground_sets:
+        pairs = [(one.quality, first.quality)]
+        pairs += [(one.blocks[name], first.blocks[name]) for name in one.blocks]
+        for features, of_first in pairs:
+            # The features of one row, repeated, with sparse features still sparse.
+            repeated = of_first[np.zeros(len(one), dtype=np.intp)]
+            if (features != repeated).sum():
+                return True
+    return False
 
 
 def expected_f(probability: FloatArray, chosen: IntArray) -> float:

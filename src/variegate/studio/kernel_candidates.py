@@ -75,13 +75,24 @@ def fit_model(
 def candidates_for(
     kernels: Mapping[str, Kernel], ground_sets: Sequence[GroundSet]
 ) -> dict[str, LargeMarginDPP]:
-    """Return unfitted estimators by kernel name, initialized on the first groups."""
+    """Return unfitted estimators by kernel name, initialized on the first groups.
+
+    Kernels for which these groups do not suffice, such as Gaussians where no two items
+    differ in similarity, are left out; ValueError if that leaves none.
+    """
     ends = np.cumsum([len(ground_set) for ground_set in ground_sets])
     some = ground_sets[: max(1, int((ends <= _MOST_ITEMS).sum()))]
-    return {
-        name: clone(_ESTIMATOR).set_params(kernel=initialize_kernel(kernel, some))
-        for name, kernel in kernels.items()
-    }
+    found, problems = {}, list[ValueError]()
+    for name, kernel in kernels.items():
+        try:
+            initialized = initialize_kernel(kernel, some)
+        except ValueError as error:
+            problems.append(error)
+            continue
+        found[name] = clone(_ESTIMATOR).set_params(kernel=initialized)
+    if not found:
+        raise problems[0]
+    return found
 
 
 def odds_family(model: LargeMarginDPP) -> OmegaFamily:

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from threading import Condition, Thread
-from typing import Any
+from typing import Any, NoReturn
 
 from threadpoolctl import threadpool_limits
 
@@ -27,7 +27,11 @@ from variegate._processes import (
 )
 from variegate._typing import IntArray
 from variegate.material.base import Material, Picks
-from variegate.studio.group_learner import GroupLearner, LearningResult
+from variegate.studio.group_learner import (
+    GroupLearner,
+    LearningResult,
+    NothingToLearnError,
+)
 from variegate.studio.kernel_candidates import Comparison, compare, is_compared
 
 #: Times in a row that a process which ended by itself is started again, and that newer
@@ -173,6 +177,8 @@ class Teacher:
             self._n_ended = 0
             if answer.problem is not None:
                 self.problem = answer.problem
+                # Number 0: there is no learner, and nothing to compare kernels by.
+                self._compares = self._compares and answer.serial > 0
                 self._finished = max(self._finished, answer.serial)
             elif answer.serial == self._serial:
                 self.problem = None
@@ -240,15 +246,35 @@ class _MessageLoop:
         self._n_interrupted = 0
 
     def run(self) -> None:
-        """Work on messages; never returns, the process ends with its parent."""
-        learner = GroupLearner(*self._messages.get())
-        learner.warm_up()
+        """Work on messages; never returns, the process ends with its parent.
+
+        If no model can be learned from the data, that is the answer to every task, and
+        the answer number 0 before the first.
+        """
+        try:
+            learner = GroupLearner(*self._messages.get())
+        except NothingToLearnError as error:
+            self._refuse_tasks(str(error))
+        except Exception as error:
+            self._refuse_tasks(f"{type(error).__name__}: {error}")
+        # A group that cannot be learned from is the problem of tasks that have it.
+        with suppress(ValueError):
+            learner.warm_up()
         while True:
             message = self._messages.get()
             if isinstance(message, Comparison):
                 learner.follow(message)
             elif not self._has_newer_task():
                 self.answer(message, learner)
+
+    def _refuse_tasks(self, problem: str) -> NoReturn:
+        """Answer every task with a problem, for ever."""
+        serial = 0
+        while True:
+            self._send(Answer(serial, is_last=True, problem=problem))
+            while not isinstance(message := self._messages.get(), Task):
+                pass
+            serial = message.serial
 
     def answer(self, task: Task, learner: GroupLearner) -> None:
         """Learn from a task, sending its results and its end.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -14,6 +13,7 @@ import pyarrow.compute as pc
 
 from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.application.refusal import Setting
+from variegate.files.json_text import load_json
 from variegate.tables.columns import is_list, is_number, is_text, is_vector
 from variegate.tables.errors import TableError
 
@@ -321,7 +321,7 @@ class Cells:
             text = (cell or "").strip()
             try:
                 found.append(parse(text) if text else None)
-            except (TypeError, ValueError, OverflowError, RecursionError):
+            except (TypeError, ValueError, OverflowError):
                 if is_date(text):
                     problem = (
                         f"a date and not a number: age:{self.name} makes days of it",
@@ -335,15 +335,15 @@ class Cells:
 def _parse_json_list(text: str) -> list[Any]:
     """Parse a JSON list; return ``[[text]]``, which callers refuse, for other text."""
     try:
-        entries = json.loads(text)
-    except (ValueError, RecursionError):
+        entries = load_json(text)
+    except ValueError:
         return [[text]]
     return entries if isinstance(entries, list) else [[text]]
 
 
 def _parse_vector(text: str) -> list[float]:
     """Return the numbers of a JSON list, or raise a ValueError or TypeError."""
-    entries = json.loads(text)
+    entries = load_json(text)
     if not isinstance(entries, list):
         raise TypeError
     return [float(number) for number in entries]

@@ -78,6 +78,8 @@ def explain_read_error(path: Path, file_format: str, error: BaseException) -> st
 
 def _explain_json_error(path: Path, said: str) -> str:
     """Return the problem of a JSON-lines file, and its remedy, from Arrow's message."""
+    if "nested more than" in said:
+        return f"{path} has a row in which {said}; write such a cell as text"
     # The reader counts rows from where it began a block, which is of no use.
     said = said.removeprefix("JSON parse error: ").split(" in row ")[0]
     if "specified twice" in said:

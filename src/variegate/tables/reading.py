@@ -28,6 +28,7 @@ import pyarrow.ipc as arrow_ipc
 import pyarrow.json as arrow_json
 import pyarrow.parquet as parquet
 
+from variegate.files.json_text import JsonLines
 from variegate.tables import batches
 from variegate.tables.batches import split_batch, with_row_offsets
 from variegate.tables.errors import (
@@ -140,8 +141,9 @@ class TableFile:
 
         Before each batch comes the number of its first row in the file, from 0.
         """
+        known = set(self.schema.names)
         for name in names:
-            if name not in self.schema.names:
+            if name not in known:
                 raise TableFileError(
                     f"{self.path} has no column {name!r}; it has "
                     f"{', '.join(map(repr, self.schema.names))}"
@@ -313,7 +315,7 @@ class TableFile:
 
     def _jsonl_schema(self) -> pa.Schema:
         """Infer the schema from the first 16 MB, with times as text."""
-        with self.path.open("rb") as file:
+        with JsonLines(str(self.path), _HEAD_BYTES) as file:
             head = file.read(_HEAD_BYTES)
         if len(head) == _HEAD_BYTES:
             head = head[: head.rfind(b"\n") + 1] or head
@@ -327,14 +329,15 @@ class TableFile:
         self, names: list[str], first: int
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Yield batches with first row numbers, all columns from row 0."""
-        reader = arrow_json.open_json(
-            str(self.path),
-            arrow_json.ReadOptions(use_threads=False, block_size=BLOCK_BYTES),
-            arrow_json.ParseOptions(
-                explicit_schema=self.schema, unexpected_field_behavior="error"
-            ),
-        )
-        yield from with_row_offsets(reader)
+        with JsonLines(str(self.path), BLOCK_BYTES, len(self.schema)) as file:
+            reader = arrow_json.open_json(
+                file,
+                arrow_json.ReadOptions(use_threads=False, block_size=BLOCK_BYTES),
+                arrow_json.ParseOptions(
+                    explicit_schema=self.schema, unexpected_field_behavior="error"
+                ),
+            )
+            yield from with_row_offsets(reader)
 
     # Arrow -------------------------------------------------------------------------
 

@@ -241,14 +241,22 @@ def sortable_schema(schema: pa.Schema) -> pa.Schema:
 
 def check_sortable(schema: pa.Schema) -> None:
     """Refuse columns whose rows Arrow cannot put in another order."""
+    for column in unsortable_columns(schema):
+        raise TableError(
+            f"column {column.name!r} holds {column.type} values, which Arrow "
+            "cannot put in another order; convert it"
+        )
+
+
+def unsortable_columns(schema: pa.Schema) -> list[pa.Field]:
+    """Return the columns whose rows Arrow cannot put in another order."""
+    found = []
     for column in sortable_schema(schema):
         try:
             pa.nulls(1, column.type).take(pa.array([0]))
         except pa.ArrowNotImplementedError:
-            raise TableError(
-                f"column {column.name!r} holds {column.type} values, which Arrow "
-                "cannot put in another order; convert it"
-            ) from None
+            found.append(column)
+    return found
 
 
 # Files --------------------------------------------------------------------------------

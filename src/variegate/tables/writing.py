@@ -41,19 +41,30 @@ def check_writable(path: str | Path, schema: pa.Schema) -> None:
             f"cannot write {path}: several columns have the name "
             f"{repeated_names(schema.names)}; rename them"
         )
+    wrong = [f"{f.name!r} ({f.type})" for f in unwritable_columns(path, schema)]
+    if wrong:
+        others = {"csv": ".parquet or .jsonl", "jsonl": ".parquet"}
+        raise ValueError(
+            f"cannot write {path}: a {path.suffix} file cannot hold "
+            f"{', '.join(wrong)}; write {others.get(file_format, '.arrow')}, or leave "
+            "such columns out"
+        )
+
+
+def unwritable_columns(path: str | Path, schema: pa.Schema) -> list[pa.Field]:
+    """Return the columns of types that the format of a path cannot hold."""
+    path = Path(path)
+    file_format = format_of(path)
     if file_format in ("csv", "jsonl"):
-        is_text = _fits_csv_cell if file_format == "csv" else _fits_json
-        wrong = [f"{f.name!r} ({f.type})" for f in schema if not is_text(f.type)]
-        if wrong:
-            others = ".parquet or .jsonl" if file_format == "csv" else ".parquet"
-            raise ValueError(
-                f"cannot write {path}: a {path.suffix} file cannot hold "
-                f"{', '.join(wrong)}; write {others}, or leave such columns out"
-            )
-    try:
-        _WRITERS[file_format](io.BytesIO(), schema, path).close()
-    except pa.ArrowException as error:
-        raise ValueError(f"cannot write {path}: {error}; write .arrow") from None
+        fits = _fits_csv_cell if file_format == "csv" else _fits_json
+        return [field for field in schema if not fits(field.type)]
+    found = []
+    for field in schema:
+        try:
+            _WRITERS[file_format](io.BytesIO(), pa.schema([field]), path).close()
+        except pa.ArrowException:
+            found.append(field)
+    return found
 
 
 @contextmanager

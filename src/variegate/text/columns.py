@@ -26,6 +26,7 @@ _EDGE_ROWS = 4  # at the top and the bottom of a page, that may be running lines
 _ALONE = 1.6  # sizes of letters from a running line to the text
 _CELL_GAP = 8  # characters between cells of a table, and from its left edge to them
 _FEWEST_LINES = 4  # of a column
+_MOST_DIVISIONS = 16  # of a page into bands and columns
 _SHORTEST_LINE = 20  # characters of lines of columns; cells of tables are shorter
 
 
@@ -172,12 +173,15 @@ def _typical_length(pieces: list[Piece]) -> float:
     return sum(length**2 for length in lengths) / sum(lengths)
 
 
-def columns_of(pieces: list[Piece], character: float) -> Iterator[list[Piece]]:
+def columns_of(
+    pieces: list[Piece], character: float, depth: int = 0
+) -> Iterator[list[Piece]]:
     """Yield the lines of each column of a page, columns in reading order.
 
-    Pieces across both columns divide the page into bands, which follow each other.
+    Pieces across both columns divide the page into bands, which follow each other; a
+    page is divided ``_MOST_DIVISIONS`` times at most, of which ``depth`` are done.
     """
-    cut = _find_gutter(pieces, character)
+    cut = _find_gutter(pieces, character) if depth < _MOST_DIVISIONS else None
     if cut is None:
         if pieces:
             yield _column_lines(_group_into_rows(pieces), character)
@@ -196,7 +200,7 @@ def columns_of(pieces: list[Piece], character: float) -> Iterator[list[Piece]]:
             [group] if across else [[p for p in group if side(p) == n] for n in (0, 1)]
         )
         for part in parts:
-            yield from columns_of(part, character)
+            yield from columns_of(part, character, depth + 1)
 
 
 def _join_row(row: list[Piece], character: float) -> Piece:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 #: Kinds of sentences: only those of the body are chosen for a summary.  "other" is not
@@ -43,6 +44,11 @@ class Document:
     blocks: Sequence[Block] | None = field(default=None, compare=False, repr=False)
     unbroken: Sequence[tuple[int, int]] = field(default=(), compare=False, repr=False)
     reader: str = field(default="", compare=False)
+
+    @cached_property
+    def code_starts(self) -> frozenset[int]:
+        """The offsets at which code between words starts."""
+        return frozenset(start for start, _ in self.unbroken)
 
 
 @dataclass(frozen=True)

@@ -225,7 +225,8 @@ def _paragraph_kinds(lines: list[str], language: Language | None) -> list[Kind]:
         if length[n] < 40:
             result[n] = "headline"
     if (
-        length[first] < 25
+        first < len(lines)
+        and length[first] < 25
         and (not ends[first] or _NUMERIC_DATE.match(lines[first]))
         and not LIST_ITEM.match(lines[first])
         and any(length[n] > length[first] for n in sentences if n > first)
@@ -323,7 +324,7 @@ def begins_amid(document: Document, block: Block, previous: Block | None) -> boo
         return False
     if not text[start : block.end].lstrip("([")[:1].islower():
         return False
-    if start in dict(document.unbroken):  # code
+    if start in document.code_starts:
         return False
     return not ends_sentence(text[previous.start : previous.end])
 

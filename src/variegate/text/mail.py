@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from email import policy
+from collections.abc import Sequence
 from email.errors import MessageError
 from email.message import EmailMessage, MIMEPart
 from email.parser import BytesParser
+from email.policy import EmailPolicy
 from typing import Any
 
 from variegate.text.documents import Document
@@ -21,7 +22,7 @@ _FORWARDED = re.compile(
 )
 _ATTRIBUTION = re.compile(
     r"(?m)^(?:On|Am|Le|Dne|El|Il|Op)\b[^\n]*(?:\n[^\n>]*)?"
-    r"(?:wrote|schrieb[^\n:]*|a écrit|napsal[^\n:]*|escribió|ha scritto|schreef[^\n:]*)"
+    r"(?:wrote|(?:schrieb|napsal|schreef)[^\n:]{0,200}|a écrit|escribió|ha scritto)"
     r"\s?:[ \t]*$"
 )
 _QUOTED = re.compile(r"(?m)^[ \t]*>[^\n]*$")
@@ -38,6 +39,17 @@ _QUOTED_HTML = re.compile(
 )
 
 _READER = "the built-in e-mail reader"
+#: Characters of a header that are kept: its parser takes the square of their number.
+_LONGEST_HEADER = 1000
+
+
+class _Policy(EmailPolicy):
+    """Cuts long headers, so that e-mails are read in time linear in their length."""
+
+    def header_source_parse(self, sourcelines: Sequence[str]) -> tuple[str, str]:
+        """Return the name and the first characters of a header."""
+        name, value = super().header_source_parse(list(sourcelines))
+        return name, value[:_LONGEST_HEADER]
 
 
 def mail_document(data: bytes) -> Document:
@@ -47,12 +59,24 @@ def mail_document(data: bytes) -> Document:
     signatures and attachments are left out.  HTML is read where there is no plain text.
     """
     try:
-        message = BytesParser(EmailMessage, policy=policy.default).parsebytes(data)
-        part = message.get_body(("plain", "html"))
+        return as_document(_read_passages(data), _READER)
     except RecursionError as error:
         raise ValueError(
             "the parts of the e-mail are nested too deeply: save its text (.txt)"
         ) from error
+    except (AttributeError, LookupError, TypeError) as error:
+        # Of Python's parser, on headers that it does not foresee.
+        raise ValueError(
+            f"the headers of the e-mail cannot be read ({type(error).__name__}): save "
+            "its text (.txt)"
+        ) from error
+
+
+def _read_passages(data: bytes) -> list[Passage]:
+    """Return the passages of an e-mail, its subject first."""
+    parsed: Any = BytesParser(EmailMessage, policy=_Policy()).parsebytes(data)
+    message: EmailMessage = parsed
+    part = message.get_body(("plain", "html"))
     names = {name.lower() for name in message.keys()}  # noqa: SIM118
     if not names & {"from", "to", "subject", "date"}:
         raise ValueError(
@@ -63,7 +87,7 @@ def mail_document(data: bytes) -> Document:
     passages = [] if part is None else _own_passages(part, text)
     if text.strip() and (subject := _subject(message)):
         passages.insert(0, Passage("headline", subject))
-    return as_document(passages, _READER)
+    return passages
 
 
 def _subject(message: EmailMessage) -> str:

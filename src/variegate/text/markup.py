@@ -7,13 +7,14 @@ of many parts.  The built-in reader reads its result, and pages where it finds n
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
 from variegate._install import explain_missing
 from variegate.text.documents import Block, Document, Kind
+from variegate.text.html_source import limit_attributes
 
 HTML_READER = "the built-in HTML reader"
 
@@ -119,8 +120,14 @@ class PassageReader:
 
     def strip_end(self) -> None:
         """Remove the white space at the end of the passage, before a reference mark."""
-        self._pieces = ["".join(self._pieces).rstrip()]
-        self._length = len(self._pieces[0])
+        while self._pieces:
+            last = self._pieces.pop()
+            kept = last.rstrip()
+            self._length -= len(last) - len(kept)
+            if kept:
+                self._pieces.append(kept)
+                return
+        self._pieces = [""]
 
     def _append_text(self, data: str) -> None:
         """Append text to the passage as it is, white space included."""
@@ -170,8 +177,9 @@ def _parse_html(source: str) -> Any:
     parser = html.HTMLParser(
         encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True
     )
+    data = limit_attributes(source).encode(errors="replace")
     try:
-        return html.document_fromstring(source.encode(errors="replace"), parser=parser)
+        return html.document_fromstring(data, parser=parser)
     except etree.ParserError:  # an empty page
         return html.Element("html")
 
@@ -222,15 +230,30 @@ def html_document(
     ``is_left_out`` takes an lxml element, and is true where it is not to be read.
     """
     tree = _without_hidden(_parse_html(source), is_left_out)
-    main = tree.xpath("//main | //*[@role='main'][not(ancestor::main)]")
-    passages = [passage for element in main for passage in _read_passages(element)]
+    passages = [
+        passage for element in _main_parts(tree) for passage in _read_passages(element)
+    ]
     return as_document(passages or _read_passages(tree), HTML_READER)
+
+
+def _main_parts(tree: Any) -> Iterator[Any]:
+    """Yield the outermost elements of an lxml tree that hold its main content."""
+    from lxml import etree
+
+    walk = etree.iterwalk(tree, events=("start",))
+    for _, element in walk:
+        if element.tag == "main" or element.get("role") == "main":
+            walk.skip_subtree()
+            yield element
 
 
 _HTML_NAMES = {  # of trafilatura's elements
     **{"head": "h2", "list": "ul", "item": "li", "hi": "span", "ref": "a", "lb": "br"},
     **{"row": "tr", "cell": "td", "quote": "blockquote", "doc": "div"},
 }
+# Elements around another, and cells of a row, that trafilatura is asked to read.
+_DEEPEST = 200
+_WIDEST_ROW = 1000
 # Elements in which code is between words; outside of them it is a block.
 _HOLDS_TEXT = ("p", "h2", "li", "td")
 
@@ -245,20 +268,25 @@ def page_document(source: str) -> Document:
         import trafilatura
         from lxml import etree
     page = _without_hidden(_parse_html(source))
-    for element in page.xpath("//code//*"):  # else their text comes before the rest
+    if _is_extreme(page):
+        return _read_simply(source, "the page is nested too deeply, or a row too wide")
+    for element in _inside_code(page):  # else their text comes before the rest
         element.drop_tag()
-    xml = trafilatura.extract(
-        page,
-        output_format="xml",
-        include_comments=False,
-        include_formatting=True,
-        include_links=True,
-        favor_recall=True,
-    )
+    try:
+        xml = trafilatura.extract(
+            page,
+            output_format="xml",
+            include_comments=False,
+            include_formatting=True,
+            include_links=True,
+            favor_recall=True,
+        )
+    except Exception as error:  # on pages that it does not foresee
+        return _read_simply(source, f"trafilatura failed: {type(error).__name__}")
     tree = etree.fromstring(xml or "<doc/>")
     for element in tree.iter():
-        around = next(element.iterancestors(*_HOLDS_TEXT), None)
-        if element.tag == "code" and around is None:
+        around = element.iterancestors(*_HOLDS_TEXT)
+        if element.tag == "code" and next(around, None) is None:
             element.tag = "pre"
         elif element.tag == "hi" and element.get("rend") == "#t":
             element.tag = "tt"  # typewriter
@@ -266,9 +294,39 @@ def page_document(source: str) -> Document:
         element.attrib.clear()
     passages = _read_passages(_without_hidden(tree))
     if not any(passage.kind == "body" for passage in passages):
-        reason = f"{HTML_READER} (trafilatura found no text)"
-        return replace(html_document(source), reader=reason)
+        return _read_simply(source, "trafilatura found no text")
     return as_document(passages, f"trafilatura {version('trafilatura')}")
+
+
+def _read_simply(source: str, reason: str) -> Document:
+    """Return a page as the built-in reader reads it, with the reason in its name."""
+    return replace(html_document(source), reader=f"{HTML_READER} ({reason})")
+
+
+def _is_extreme(page: Any) -> bool:
+    """Whether trafilatura would take the square of the size of an lxml tree."""
+    from lxml import etree
+
+    depth = 0
+    for event, element in etree.iterwalk(page, events=("start", "end")):
+        depth += 1 if event == "start" else -1
+        if depth > _DEEPEST or (element.tag == "tr" and len(element) > _WIDEST_ROW):
+            return True
+    return False
+
+
+def _inside_code(page: Any) -> list[Any]:
+    """Return the elements inside of code, in the order of the document."""
+    from lxml import etree
+
+    found, depth = [], 0
+    for event, element in etree.iterwalk(page, events=("start", "end")):
+        if event == "end":
+            depth -= element.tag == "code"
+        else:
+            found += [element] if depth else []
+            depth += element.tag == "code"
+    return found
 
 
 _FRONT_MATTER = re.compile(

@@ -59,6 +59,7 @@ _BULLET = re.compile(r"^[•‣◦∙\u25a0-\u25ff\u2700-\u27bf\ue000-\uf8ff]\s*
 _OPENING = "([\"'“‘"
 _HYPHENATED = re.compile(r"([^\W\d_]+)[-\u2010\u00ad]$")
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
+_LONGEST_END = 300  # characters of an address or a word that continues on a line
 
 
 class _Paragraph(NamedTuple):
@@ -209,8 +210,8 @@ def _join_over_columns(paragraphs: list[_Paragraph]) -> list[_Paragraph]:
             else:
                 one = one._replace(kind="other")
         if one.kind == "body" and body is not None and _continues(result[body:], one):
-            lines = [*result[body].lines, *one.lines]
-            result[body] = one._replace(lines=lines)
+            result[body].lines.extend(one.lines)
+            result[body] = one._replace(lines=result[body].lines)
             continue
         if one.kind == "body":
             body = len(result)
@@ -239,25 +240,29 @@ def _paragraph_text(lines: list[Piece], words: Counter[str]) -> str:
     ``words`` counts the words of the document in lower case; a hyphen stays where the
     word is more often written with it.
     """
-    text = ""
+    pieces = [""]
+    end = ""  # of the text so far
     for line in lines:
-        broken = _HYPHENATED.search(text)
+        broken = _HYPHENATED.search(end)
         following = _WORD.match(line.text)
+        added = line.text
         if not (broken and following and following[0][0].islower()):
-            is_open = not text or _OPEN_ADDRESS.search(text)
-            text += line.text if is_open else f" {line.text}"
-            continue
-        first, second = broken[1].lower(), following[0].lower()
-        if words[first + second] < words[f"{first}-{second}"] or (
-            not words[first + second]
-            and min(len(first), len(second)) >= 3
-            and words[first] > 1  # not only in this place
-            and words[second] > 1
-        ):
-            text += line.text  # a hyphen of the word
-        else:
-            text = text[:-1] + line.text
-    return " ".join(text.split())
+            added = added if not end or _OPEN_ADDRESS.search(end) else f" {added}"
+        elif not _keeps_hyphen(broken[1].lower(), following[0].lower(), words):
+            pieces[-1], end = pieces[-1][:-1], end[:-1]
+        pieces.append(added)
+        end = (end + added)[-_LONGEST_END:]
+    return " ".join("".join(pieces).split())
+
+
+def _keeps_hyphen(first: str, second: str, words: Counter[str]) -> bool:
+    """Whether the hyphen between parts of a word, at a line end, is one of the word."""
+    return words[first + second] < words[f"{first}-{second}"] or (
+        not words[first + second]
+        and min(len(first), len(second)) >= 3
+        and words[first] > 1  # not only in this place
+        and words[second] > 1
+    )
 
 
 def pages_document(pages: Sequence[list[Piece]], reader: str) -> Document:

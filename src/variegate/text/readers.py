@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from json import JSONDecodeError
 from pathlib import Path
 from typing import Any
 
 from variegate.files.folders import decode, files_below, read_bytes, read_text
+from variegate.files.json_text import DepthError, load_json
 from variegate.subsets import as_members
 from variegate.text.columns import text_pages
 from variegate.text.documents import Cluster, Document
@@ -147,16 +148,16 @@ def _json_objects(
             continue
         place = f"{path}, line {number}"
         try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
+            row = load_json(line)
+        except JSONDecodeError as error:
             raise ValueError(
                 f"{place}: not JSON ({error.msg} at character {error.colno}); "
                 "each line must hold one object"
             ) from error
-        except (ValueError, RecursionError) as error:
-            raise ValueError(
-                f"{place}: a number is too long, or lists are nested too deeply"
-            ) from error
+        except DepthError as error:
+            raise ValueError(f"{place}: {error}: such values are not read") from error
+        except ValueError as error:
+            raise ValueError(f"{place}: a number is too long") from error
         if not isinstance(row, dict):
             raise ValueError(f"{place}: not an object but {line.strip():.40}")
         yield number, place, row

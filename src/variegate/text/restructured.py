@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from variegate._install import explain_missing
@@ -31,6 +33,14 @@ _ROLES_OF_WORDS = word_set(
 _UNKNOWN = re.compile(r"\|([^|\n]+)\|_{0,2}")
 _TARGET = re.compile(r"(?s)^(.*\S)\s*<[^<>]*>$")
 
+# docutils takes the square of the number of marks and rules in a text, and of the
+# length of a paragraph.
+_MARKS_IN_TEXT = re.compile(r"(?m)[*`|_]+|^([^\w\s])\1{3,}$")
+_MOST_MARKS = 5000
+_MARKS_OF_PIECE = 1000
+_LONGEST_PARAGRAPH = 4000
+_PIECE_OF_PARAGRAPH = 1000
+
 _SETTINGS = {
     # Neither files nor the network, nor settings of the user.
     "file_insertion_enabled": False,
@@ -55,14 +65,73 @@ def restructured_document(source: str) -> Document:
     """
     with explain_missing("reading reStructuredText needs docutils", "text"):
         from docutils.core import publish_doctree
+        from docutils.parsers.rst import Parser
+        from docutils.parsers.rst.states import Inliner
+
+    inliner = Inliner()
+    parse_markup = inliner.parse
+
+    def parse_in_pieces(text: str, *place: Any) -> tuple[list[Any], list[Any]]:
+        """Return the nodes of a paragraph, and messages."""
+        parsed = [parse_markup(one, *place) for one in _cut_at_spaces(text)]
+        nodes, messages = map(chain.from_iterable, zip(*parsed, strict=True))
+        return list(nodes), list(messages)
+
+    inliner.parse = parse_in_pieces
     source, reader = _ROLE.sub(_text_of_role, source), PassageReader()
     try:
-        _read_node(publish_doctree(source, settings_overrides=_SETTINGS), reader)
+        for piece in _cut_by_marks(source):
+            tree = publish_doctree(
+                piece, parser=Parser(inliner=inliner), settings_overrides=_SETTINGS
+            )
+            _read_node(tree, reader)
     except RecursionError as error:
         raise ValueError(
             "the reStructuredText is nested too deeply: save it as plain text (.txt)"
         ) from error
+    except Exception as error:  # of docutils, on markup that it does not foresee
+        raise ValueError(
+            f"docutils fails on the reStructuredText ({type(error).__name__}: {error}):"
+            " save it as plain text (.txt)"
+        ) from error
     return as_document(reader.passages, "docutils")
+
+
+def _cut_at_spaces(text: str) -> Iterator[str]:
+    """Yield a paragraph, or if it is long its pieces, cut after spaces."""
+    start = 0
+    while len(text) > _LONGEST_PARAGRAPH and len(text) - start > _PIECE_OF_PARAGRAPH:
+        end = start + _PIECE_OF_PARAGRAPH
+        end = max(text.rfind(" ", start, end), text.rfind("\n", start, end)) + 1 or end
+        yield text[start:end]
+        start = end
+    yield text[start:]
+
+
+def _cut_by_marks(source: str) -> Iterator[str]:
+    """Yield a text, or if it has many marks pieces of it with a bounded number.
+
+    They are cut at a blank line before a line that is not indented, else at a line or
+    a word.
+    """
+    start, places = 0, [mark.start() for mark in _MARKS_IN_TEXT.finditer(source)]
+    if len(places) > _MOST_MARKS:
+        for place in places[_MARKS_OF_PIECE::_MARKS_OF_PIECE]:
+            window = source[start:place]
+            cuts = (_last_block(window), window.rfind("\n") + 1, window.rfind(" ") + 1)
+            # A cut near the beginning would leave more and more to the next piece.
+            cut = next((one for one in cuts if 2 * one > len(window)), len(window))
+            yield window[:cut]
+            start += cut
+    yield source[start:]
+
+
+def _last_block(text: str) -> int:
+    """Return where the last block begins that is not indented, 0 without any."""
+    place = text.rfind("\n\n")
+    while place >= 0 and text[place + 2 : place + 3].isspace():
+        place = text.rfind("\n\n", 0, place + 1)
+    return place + 2 if place >= 0 else 0
 
 
 def _text_of_role(match: re.Match[str]) -> str:

@@ -46,8 +46,11 @@ _CERTAIN_END = re.compile(
 )
 _SAME_LENGTH = str.maketrans("…\x85\u037e", "..?")
 # Addresses, and names of functions with brackets: no full stop in them ends a sentence.
+# Each run of such characters is looked at from its start alone, or it takes the square
+# of the time.
 _ADDRESS = re.compile(
-    r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?:https?://|www\.)[^\s<>]+|\w+(?:\.\w+)+\("
+    r"(?<![\w.+-])[\w.+-]++@[\w-]++(?:\.[\w-]++)++|(?:https?://|www\.)[^\s<>]+"
+    r"|(?<!\w)(?<!\w\.)\w++(?:\.\w++)++\("
 )
 _SEMICOLON = re.compile(r"(?<![\u0370-\u03ff\u1f00-\u1fff]);")
 _CLOSING_QUOTES = re.compile(
@@ -198,12 +201,15 @@ def _split_document(
 
 def _without_code(document: Document) -> str:
     """Return a text of the same length, a made-up name in place of each code span."""
-    text = document.text
-    for start, end in document.unbroken:
+    text, done = document.text, 0
+    pieces: list[str] = []
+    for start, end in sorted(document.unbroken):
+        start = max(start, done)
         # A single letter before a full stop would be an initial, a digit would not.
         name = "C" + "c" * (end - start - 1) if end - start > 1 else "7"
-        text = text[:start] + name + text[end:]
-    return text
+        pieces += (text[done:start], name[: end - start])
+        done = max(done, end)
+    return "".join([*pieces, text[done:]])
 
 
 def split_cluster(cluster: Cluster) -> list[Sentence]:

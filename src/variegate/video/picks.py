@@ -17,6 +17,7 @@ from variegate._progress import Progress
 from variegate.files.folders import read_text
 from variegate.report.wording import count
 from variegate.video.picture import decode_picture
+from variegate.video.picture_size import MOST_PIXELS
 from variegate.video.reading import (
     EVERY_FRAME,
     VIDEO_SUFFIXES,
@@ -266,7 +267,10 @@ def read_pictures(folder: str | PathLike[str]) -> Iterator[tuple[Path, Picture]]
     for path in paths:
         image = decode_picture(path.read_bytes())
         if image is None:
-            raise ValueError(f"{path} cannot be read as a picture; is it damaged?")
+            raise ValueError(
+                f"{path} cannot be read as a picture: it is damaged, or has more than "
+                f"{MOST_PIXELS:,} pixels"
+            )
         yield path, image
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variegate._typing import AnyArray, FloatArray
+from variegate.video.picture_size import has_size_to_decode, picture_size
 from variegate.video.reading import Picture, cv2
 
 #: The quality features of a frame, numbers about its picture, in order.
@@ -31,6 +32,7 @@ PICTURE_STATISTICS = (
     "dark_share",
 )
 
+_BLENDED = 2**20  # pixels that are blended at once
 _LONGEST = 352  # pixels on the longer side of the picture that is described
 _SMALL = 32  # pixels on the longer side of the picture of the coarse statistics
 _DARK = 30.0  # grey value below which a pixel is dark
@@ -71,18 +73,25 @@ def shrink_picture(image: AnyArray, longest: float) -> AnyArray:
 
 
 def decode_picture(data: bytes) -> Picture | None:
-    """Return the picture in an image file's bytes, transparency on white, or None."""
+    """Return the picture in an image file's bytes, transparency on white, or None.
+
+    None as well where the header declares more than ``MOST_PIXELS`` pixels, or no size:
+    see :func:`variegate.video.picture_size.picture_size`.
+    """
+    if not has_size_to_decode(picture_size(data)):
+        return None
     array = np.frombuffer(data, dtype=np.uint8)
     try:
-        image = cv2.imdecode(array, cv2.IMREAD_COLOR) if array.size else None
+        image = cv2.imdecode(array, cv2.IMREAD_COLOR)
+        if image is not None:
+            image = cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
         if image is not None and _may_be_transparent(data):
             layers = cv2.imdecode(array, cv2.IMREAD_UNCHANGED)
-            image = image if layers is None else _blend_with_white(layers, image)
-    except cv2.error:
+            if layers is not None:
+                _blend_with_white(layers, image)
+    except (cv2.error, MemoryError):
         image = None
-    if image is None:
-        return None
-    return np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB), dtype=np.uint8)
+    return None if image is None else np.asarray(image, dtype=np.uint8)
 
 
 def _may_be_transparent(data: bytes) -> bool:
@@ -92,15 +101,18 @@ def _may_be_transparent(data: bytes) -> bool:
     return not data.startswith(b"\xff\xd8")  # JPEG
 
 
-def _blend_with_white(layers: AnyArray, image: AnyArray) -> AnyArray:
-    """Return ``image`` blended with white by the opacity in the file's own ``layers``.
+def _blend_with_white(layers: AnyArray, image: AnyArray) -> None:
+    """Blend ``image`` with white, in place, by the opacity in the file's ``layers``.
 
     This is the last of four layers; another number of them leaves it as it is.
     """
     if layers.ndim != 3 or layers.shape[2] != 4:
-        return image
-    opacity = layers[..., 3:] / np.iinfo(layers.dtype).max
-    return np.asarray((255 - (255.0 - image) * opacity).round().astype(np.uint8))
+        return
+    n_rows = max(1, _BLENDED // image.shape[1])
+    for start in range(0, len(image), n_rows):
+        rows = slice(start, start + n_rows)
+        opacity = layers[rows, :, 3:] / np.iinfo(layers.dtype).max
+        image[rows] = (255 - (255.0 - image[rows]) * opacity).round()
 
 
 def hue_of_pixels(image: AnyArray) -> AnyArray:

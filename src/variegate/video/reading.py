@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from variegate._install import explain_missing
 from variegate._progress import Progress
+from variegate.video.picture_size import MOST_PIXELS
 
 #: Suffixes by which a video is told from other files.
 VIDEO_SUFFIXES = (
@@ -193,6 +194,14 @@ def _open_capture(file: Path) -> cv2.VideoCapture:
         raise VideoError(
             f"{file} cannot be opened as a video: it is in no format that OpenCV "
             "knows, or its start or index is lost; check that it plays, or convert it"
+        )
+    width = capture.get(cv2.CAP_PROP_FRAME_WIDTH)
+    height = capture.get(cv2.CAP_PROP_FRAME_HEIGHT)
+    if width * height > MOST_PIXELS:
+        capture.release()
+        raise VideoError(
+            f"{file} has frames of {width:,.0f} x {height:,.0f} pixels, more than "
+            f"{MOST_PIXELS:,}: convert it to a smaller size"
         )
     return capture
 
