@@ -214,7 +214,7 @@ def test_a_wide_table_is_not_listed_in_full():
 def test_a_column_has_one_part(part, use):
     columns = Columns.of(**{part: "length", use: "length"})
     message = (
-        f"'length' cannot be both the group, label, item or cost and part of {use}"
+        f"'length' cannot be both the group, label, item, cost or given and part of {use}"
     )
     with pytest.raises(TableError, match=message):
         columns.resolve(SCHEMA)

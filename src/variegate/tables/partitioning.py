@@ -21,6 +21,7 @@ from variegate.files.run_store import RunStore, arrays_from_bytes, arrays_to_byt
 from variegate.partitions import Engine
 from variegate.partitions.engine import is_local
 from variegate.report.wording import count
+from variegate.tables.cells import Batch
 from variegate.tables.columns import is_vector
 from variegate.tables.errors import UNREADABLE, TableError, TableFileError
 from variegate.tables.rows import FileRows, GroupIndex, MemoryRows, RowReader, Rows
@@ -49,14 +50,16 @@ def hash_of(name: Any) -> int:
 class Scanned(NamedTuple):
     """Counts of a file and of its groups, these in the order of their first rows.
 
-    By group: the hash of its name, its rows, and its rows labelled 1 (None without
-    labels).  ``is_in_order`` where the rows of every group stand one after another.
+    By group: the hash of its name, its rows, its rows labelled 1 (None without labels)
+    and its given rows (None without a column of them).  ``is_in_order`` where the rows
+    of every group stand one after another.
     """
 
     n_rows: int
     hashes: npt.NDArray[np.uint64]
     sizes: IntArray
     n_chosen: IntArray | None
+    n_given: IntArray | None
     is_in_order: bool
     problems: tuple[TableError, ...]
 
@@ -73,17 +76,18 @@ def scan_groups(
     ``labels`` of all rows stand in place of a column.  Columns are read ``also`` to
     find damage; ``told`` is called with the number of rows of each batch.
     """
-    group, index = reader.columns.group, GroupIndex()
+    group, given, index = reader.columns.group, reader.columns.given, GroupIndex()
     label = reader.columns.label if labels is None else None
     problems: dict[str, TableError] = {}
-    sizes = n_chosen = np.zeros(0, dtype=np.int64)
+    sizes = n_chosen = n_given = np.zeros(0, dtype=np.int64)
     n_rows = n_runs = 0
     last = -1
     try:
-        for batch in reader.batches([rows], group, label, *also):
+        for batch in reader.batches([rows], group, label, given, *also):
             n_rows += len(batch)
             told(len(batch))
             numbers, flags = np.zeros(len(batch), dtype=np.int64), None
+            is_given = None
             try:
                 numbers = index.numbers(batch, group)
             except TableError as error:
@@ -92,9 +96,15 @@ def scan_groups(
                 flags = batch.flags(label, labels)
             except TableError as error:
                 problems.setdefault("label", error)
+            try:
+                is_given = given_rows(batch, given, flags)
+            except TableError as error:
+                problems.setdefault("given", error)
             sizes = _add_counts(sizes, numbers, len(index))
             if flags is not None:
                 n_chosen = _add_counts(n_chosen, numbers[flags], len(index))
+            if is_given is not None:
+                n_given = _add_counts(n_given, numbers[is_given], len(index))
             n_runs += int((np.diff(numbers, prepend=last) != 0).sum())
             last = int(numbers[-1])
     except UNREADABLE as error:
@@ -110,9 +120,29 @@ def scan_groups(
         hashes,
         sizes,
         n_chosen if has_labels else None,
+        None if given is None else n_given,
         n_runs == len(index),
         tuple(problems.values()),
     )
+
+
+def given_rows(
+    batch: Batch, given: str | None, flags: BoolArray | None = None
+) -> BoolArray | None:
+    """Return which rows are given, (n_rows,); None without a column ``given``.
+
+    Given rows that are labelled 1 (``flags``, None without labels) are refused.
+    """
+    if given is None:
+        return None
+    cells = batch[given]
+    found = cells.flags("given")
+    if flags is not None and (found & flags).any():
+        raise cells.error(
+            f"says that row {cells.row(found & flags)} is there already, but it is "
+            "labelled 1: a given row cannot be chosen. Correct one of the two"
+        )
+    return found
 
 
 def _add_counts(counts: IntArray, numbers: IntArray, n_groups: int) -> IntArray:
@@ -134,10 +164,12 @@ class Counts:
     n_rows: IntArray
     n_groups: IntArray
     is_in_order: BoolArray
-    #: By group of each file, file after file: hashes of names, rows, rows labelled 1.
+    #: By group of each file, file after file: hashes of names, rows, rows labelled 1,
+    #: given rows.
     hashes: npt.NDArray[np.uint64]
     file_sizes: IntArray
     file_chosen: IntArray | None = None
+    file_given: IntArray | None = None
 
     @classmethod
     def of(
@@ -165,6 +197,7 @@ class Counts:
                 raise problems[0]
             raise TableError.from_problems(problems)
         chosen = [one.n_chosen for one in found if one.n_chosen is not None]
+        given = [one.n_given for one in found if one.n_given is not None]
         return cls(
             np.flatnonzero([isinstance(one, Scanned) for one in scanned]),
             np.array([one.n_rows for one in found]),
@@ -173,6 +206,7 @@ class Counts:
             np.concatenate([one.hashes for one in found]),
             np.concatenate([one.sizes for one in found]),
             np.concatenate(chosen) if chosen else None,
+            np.concatenate(given) if given else None,
         )
 
     def to_bytes(self) -> bytes:
@@ -206,6 +240,12 @@ class Counts:
     def n_chosen(self) -> IntArray | None:
         """The rows labelled 1 of every group, (n_groups,); None without labels."""
         known = self.file_chosen
+        return None if known is None else self._sum_over_files(known)
+
+    @property
+    def n_given(self) -> IntArray | None:
+        """The given rows of every group, (n_groups,); None without a column of them."""
+        known = self.file_given
         return None if known is None else self._sum_over_files(known)
 
     def _sum_over_files(self, counts: IntArray) -> IntArray:
