@@ -153,8 +153,9 @@ def f_by_ordering(
     """Return F-scores (orderings, largest) of choices of 1, 2, ... candidates.
 
     ``relevance`` and the mask ``wanted`` are of the N candidates, the items that are
-    not given; choices meet the ``limit``.  Sizes with the same number of competing items (``n_competing``), and so the same unit of
-    relevance, share one call of each ordering.
+    not given; choices meet the ``limit``.  Sizes with the same number of competing
+    items (``n_competing``), and so the same unit of relevance, share one call of each
+    ordering.
     """
     features, given = candidate_embeddings(ground_set)
     found = np.empty((len(orderings), largest))

@@ -51,13 +51,15 @@ def most_items(n_items: int, limits: Mapping[str, Any]) -> int:
 class Item:
     """A row, sentence, frame or image, as it is shown.
 
-    ``title`` is one line, ``text`` running text, ``fields`` are names and values.
+    ``title`` is one line, ``text`` running text, ``fields`` are names and values.  An
+    item that ``is_given`` is there already, and cannot be picked.
     """
 
     title: str
     text: str | None = None
     fields: tuple[tuple[str, str], ...] = ()
     has_image: bool = False
+    is_given: bool = False
 
 
 class Material(ABC):
@@ -145,12 +147,14 @@ class Material(ABC):
     def limits(self, group: int) -> dict[str, Any]:
         """Return the limits on choices from a group, as arguments of ``decode``.
 
-        They are numbers ``at_most`` and, for each of them, in ``per`` the values of all
-        items of the group; {} without limits.
+        They are numbers ``at_most`` and, for each of them, in ``per`` the values of the
+        items of the group that are not given; {} without limits.
         """
         if not self._limits:
             return {}
-        labels = [self._labels(per, group) for _, per in self._limits]
+        candidates = self.ground_set(group).candidates.tolist()
+        every = [self._labels(per, group) for _, per in self._limits]
+        labels = [[values[item] for item in candidates] for values in every]
         return {"at_most": [most for most, _ in self._limits], "per": labels}
 
     def limit_options(self) -> list[str]:

@@ -77,7 +77,13 @@ class TableMaterial(Material):
         self._encoding = learn_encoding(found) if prior is None else prior.encoding_
         self.kernels = _candidate_kernels(self._encoding)
         self.feature_names = self._encoding.names
-        self._groups = list(Groups(found, self._encoding, memory=0))
+        groups = Groups(found, self._encoding, memory=0)
+        self._groups = [group for group in groups if len(group.candidates)]
+        if not self._groups:
+            raise MaterialError(
+                f"all rows are given by column {self.columns.given!r}: leave at least "
+                "one to pick"
+            )
         self._ground_sets = [group.ground_set for group in self._groups]
         self.names = [str(group.name) for group in self._groups]
         self.sizes = [len(group) for group in self._groups]
@@ -93,6 +99,8 @@ class TableMaterial(Material):
         for group in self._groups:
             for array in (group.rows, group.quality, *group.blocks.values()):
                 digest.update(array.tobytes())
+            if group.given is not None:
+                digest.update(group.given.tobytes())
         self.fingerprint = digest.hexdigest()
 
     def _shown_columns(self) -> list[str]:
@@ -106,7 +114,15 @@ class TableMaterial(Material):
 
     def _items(self, group: int) -> Sequence[Item]:
         """Return the rows of a group, as ``RowDisplay`` shows them."""
-        return self._display.items(self._groups[group].rows)
+        rows, given = self._groups[group].rows, self._groups[group].given
+        items = self._display.items(rows)
+        if given is None:
+            return items
+        flags = given.tolist()
+        return [
+            replace(item, is_given=flag)
+            for item, flag in zip(items, flags, strict=True)
+        ]
 
     def _picture(self, group: int, item: int) -> AnyArray:
         """Return the RGB picture that a row names; MaterialError if it has none."""
@@ -186,6 +202,7 @@ class TableMaterial(Material):
             "quality": tuple(n for n in quality if n not in columns.categorical),
             "categorical": columns.categorical,
             "similarity": given.similarity or columns.similarity,
+            "given": columns.given,
             "label": self.label,
             "missing": columns.missing,
         }
@@ -196,7 +213,7 @@ class TableMaterial(Material):
         options = []
         for role, names in self._roles().items():
             value = names if isinstance(names, str) else ",".join(names)
-            if role in ("group", "label", "quality", "similarity"):
+            if role in ("group", "label", "quality", "similarity", "given"):
                 options.append(f"--{role} {shlex.quote(value)}")
             else:
                 options.append(f"--columns {shlex.quote(f'{role}={value}')}")

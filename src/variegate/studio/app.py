@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,7 @@ class _Api:
                     "text": item.text,
                     "fields": [list(pair) for pair in item.fields],
                     "image": item.has_image,
+                    "given": item.is_given,
                 }
                 for n, item in enumerate(self.session.material.items(number))
             ],
@@ -190,7 +192,7 @@ class _Api:
             "chosen": found.chosen.tolist(),
             "probability": None
             if probability is None
-            else [round(p, 6) for p in probability.tolist()],
+            else [None if isnan(p) else round(p, 6) for p in probability.tolist()],
         }
 
     def why(self, request: Request) -> dict[str, Any]:

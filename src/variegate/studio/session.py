@@ -223,6 +223,11 @@ class Session:
     def pick(self, group: int, item: int, picked: bool) -> None:
         """Record an item as taken, or left (``picked`` False), if that is a change."""
         self.check(group, item)
+        if self.material.items(group)[item].is_given:
+            raise SessionError(
+                f"{self.material.nouns[0]} {item} of group {group} is there already: "
+                "pick others"
+            )
         with self._locked_group(group) as (mine, proposal):
             if (item in mine.apply_to(proposal)) == picked:
                 return

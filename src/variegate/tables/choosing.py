@@ -44,11 +44,10 @@ _Result = TypeVar("_Result")
 class Choice(NamedTuple):
     """Rows chosen from a group: positions in it, best first.
 
-    Of a model, ``probability`` has that of each row to be chosen, NaN for given rows and
-    rows of a large group that are not considered, and ``ending`` says how the search
-    ended:
-    ``stop_reason``, ``gap`` and ``is_optimal`` of a :class:`variegate.Selection`.
-    ``is_short`` tells whether ``at_most`` allows fewer rows than were asked for.
+    Of a model, ``probability`` has that of each row to be chosen, NaN for given rows
+    and rows of a large group that are not considered, and ``ending`` says how the
+    search ended: ``stop_reason``, ``gap`` and ``is_optimal`` of a
+    :class:`variegate.Selection`.  ``is_short`` tells whether ``at_most`` allows fewer rows than were asked for.
     """
 
     order: IntArray

@@ -77,7 +77,7 @@ def trees_predict_better(fold: Fold) -> bool:
 
 
 def _stack_items(fold: Fold, positions: IntArray) -> tuple[FloatArray, BoolArray]:
-    """Return quality features (n, d) and wanted mask (n,) of candidates of some sets."""
+    """Return quality features (n, d) and wanted mask (n,) of candidates of sets."""
     some = [fold.ground_sets[position] for position in positions]
     wanted = [
         as_indicator(fold.subsets[position], len(one))[one.candidates]

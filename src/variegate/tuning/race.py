@@ -334,9 +334,7 @@ class TwoStage:
         """
         direction = _regression_direction(ground_sets, subsets)
         along = [
-            GroundSet(
-                (gs.quality @ direction)[:, None], gs.similarity, given=gs.given
-            )
+            GroundSet((gs.quality @ direction)[:, None], gs.similarity, given=gs.given)
             for gs in ground_sets
         ]
         model = fit_by_steps(self.model, omega, along, subsets)
