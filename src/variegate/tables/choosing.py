@@ -47,7 +47,8 @@ class Choice(NamedTuple):
     Of a model, ``probability`` has that of each row to be chosen, NaN for given rows
     and rows of a large group that are not considered, and ``ending`` says how the
     search ended: ``stop_reason``, ``gap`` and ``is_optimal`` of a
-    :class:`variegate.Selection`.  ``is_short`` tells whether ``at_most`` allows fewer rows than were asked for.
+    :class:`variegate.Selection`.  ``is_short`` tells whether ``at_most`` allows fewer
+    rows than were asked for.
     """
 
     order: IntArray
