@@ -2,7 +2,6 @@
 
 import itertools
 import json
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -217,8 +216,9 @@ def test_probabilities_are_those_of_all_subsets_beside_given_rows(selector, tabl
             total += weight
             expected[y] += weight
         expected /= total
+        # The ridge of 1e-6 leaves ten digits of determinants, and sums lose some.
         np.testing.assert_allclose(
-            probability[one.candidates], expected[one.candidates], atol=1e-8
+            probability[one.candidates], expected[one.candidates], atol=1e-6
         )
         assert np.isnan(probability[one.given]).all()
 
@@ -379,10 +379,6 @@ def test_scores_are_of_candidates(selector, table):
     both = (selected & wanted).sum(axis=1)
     expected = 2.0 * both / (selected.sum(axis=1) + wanted.sum(axis=1))
     np.testing.assert_allclose(evaluation.scores["model"][:, 2], expected)
-    report = selector.report(table)
-    probabilities = [row.probability for one in report.examples for row in one.rows]
-    assert probabilities
-    assert not np.isnan(probabilities).any()
 
 
 def test_models_with_other_given_columns_are_not_compared(selector, table):
@@ -553,9 +549,8 @@ def test_cells_of_a_given_column(table, values, found):
 
 
 def test_all_problems_are_listed(table):
-    row = int(np.flatnonzero(flags(table, "chosen"))[0])
-    wrong = with_cell(with_cell(table, "shown", row, True), "tokens", 3, -1)
-    with pytest.raises(TableError, match=r"2 problems:(.|\n)*is there already"):
+    wrong = with_cell(with_cell(table, "shown", 3, None), "query", 4, None)
+    with pytest.raises(TableError, match=r"2 problems:(.|\n)*for rows that are there"):
         TableSelector(**QUICK).fit(wrong)
     with pytest.raises(TableError, match=r"no column 'shwn' \(did you mean 'shown'"):
         TableSelector(**QUICK | {"given": "shwn"}).fit(table)
@@ -604,9 +599,7 @@ def test_from_fit_to_evaluate(call, table):
     write_table(table, "train.parquet")
     write_table(table.rename_columns({"shown": "seen"}), "new.parquet")
     fit = ("fit", "train.parquet", *FIT, "--given", "shown", "-o", "m.json")
-    succeeds(call(*fit, "--report", "report.html"))
-    page = Path("report.html").read_text(encoding="utf-8")
-    assert "1 in rows that are there already" in page
+    succeeds(call(*fit))
     model = vg.load("m.json")
     assert model.columns_.given == "shown"
     select = ("select", "new.parquet", "--model", "m.json", "-o", "all.csv")
