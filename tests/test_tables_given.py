@@ -52,7 +52,7 @@ QUICK = {
 
 
 def table_with_given(n_groups=16, seed=0, n_items=N_ITEMS):
-    """Return a table of groups, of which up to three rows are shown, not chosen ones."""
+    """Return a table in which up to three rows of a group are shown, none chosen."""
     table = make_table(n_groups, n_items, 4, random_state=seed)
     rng = np.random.default_rng(seed)
     chosen = table["chosen"].to_numpy(zero_copy_only=False)
@@ -602,14 +602,14 @@ def test_from_fit_to_evaluate(call, table):
     succeeds(call(*fit))
     model = vg.load("m.json")
     assert model.columns_.given == "shown"
-    select = ("select", "new.parquet", "--model", "m.json", "-o", "all.csv")
+    select = ("select", "new.parquet", "--model", "m.json", "-o", "all.jsonl")
     assert fails(call(*select), "new.parquet does not fit the model", "'shown'")
     succeeds(call(*select, "--given", "seen", "--all"))
-    rows = next(iter(as_table("all.csv").batches())).to_pylist()
+    rows = next(iter(as_table("all.jsonl").batches())).to_pylist()
     for row, is_shown in zip(rows, shown, strict=True):
-        assert (row["inclusion_probability"] == "") == is_shown
+        assert (row["inclusion_probability"] is None) == is_shown
         if is_shown:
-            assert (row["selected"], row["selection_rank"]) == ("false", "0")
+            assert (row["selected"], row["selection_rank"]) == (False, 0)
     judge = ("evaluate", "new.parquet", "--model", "m.json", "--methods", "none")
     numbers = json.loads(succeeds(call(*judge, "--given", "seen", "--json")))
     expected = model.evaluate(table).intervals()["model"]["f"].mean

@@ -62,7 +62,8 @@ def test_limits_of_methods_are_for_candidates(table):
     assert not flags(frame, "shown").any()
     counts = np.unique(frame["query"].to_pylist(), return_counts=True)[1]
     assert counts.tolist() == [2] * 16
-    single = select_untrained(table, UNTRAINED, "mmr", 4, at_most=1, per="shown")
+    with pytest.warns(UserWarning, match="at most 1 per shown leaves no more"):
+        single = select_untrained(table, UNTRAINED, "mmr", 4, at_most=1, per="shown")
     assert single.num_rows == 16
 
 
@@ -156,23 +157,8 @@ def test_on_the_command_line(table, monkeypatch, capsys, tmp_path):
     succeeds(call(*fit, "--report", "report.html"))
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "1 in rows that are there already" in page
-    succeeds(
-        call(
-            "select",
-            "train.parquet",
-            "--method",
-            "mmr",
-            "--k",
-            "3",
-            "--group",
-            "query",
-            "--similarity",
-            "embedding",
-            "--given",
-            "shown",
-            "-o",
-            "c.parquet",
-        )  # fmt: skip
-    )
+    select = ("select", "train.parquet", "--method", "mmr", "--k", "3")
+    select += ("--group", "query", "--similarity", "embedding", "--given", "shown")
+    succeeds(call(*select, "-o", "c.parquet"))
     (batch,) = as_table("c.parquet").batches()
     assert not any(row["shown"] for row in batch.to_pylist())
