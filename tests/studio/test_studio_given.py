@@ -13,7 +13,7 @@ from studio_fakes import FakeMaterial, open_client, open_session
 import variegate as vg
 from variegate.cli.app import app
 from variegate.linalg.cosine import unit_rows
-from variegate.material.base import Item, MaterialError
+from variegate.material.base import MaterialError
 from variegate.material.opening import open_material
 from variegate.material.selecting import _choose_items
 from variegate.studio.export import export_file
@@ -69,13 +69,10 @@ def proposer(material, model):
     return Proposer(material, LearningResult(6, odds_family(model)))
 
 
-def test_items_say_what_is_given(material):
+def test_a_material_knows_what_is_given(material):
     shown = np.array(table_with_given()["shown"]).reshape(-1, N_ITEMS)
     for group, flags in enumerate(shown):
-        assert [item.is_given for item in material.items(group)] == flags.tolist()
-        assert (
-            material.ground_set(group).given.tolist() == np.flatnonzero(flags).tolist()
-        )
+        assert material.given(group).tolist() == np.flatnonzero(flags).tolist()
 
 
 def test_groups_of_given_rows_alone_are_left_out(tmp_path):
@@ -91,16 +88,6 @@ def test_groups_of_given_rows_alone_are_left_out(tmp_path):
     parquet.write_table(table.set_column(place, "shown", pa.array(flags)), path)
     with pytest.raises(MaterialError, match="all rows are given by column 'shown'"):
         open_material(path, columns=COLUMNS)
-
-
-def test_other_given_rows_are_other_data(material, tmp_path):
-    table = table_with_given()
-    place = table.column_names.index("shown")
-    flags = ~np.array(table["chosen"]) & (np.arange(120) % 2 == 0)
-    path = tmp_path / "items.parquet"
-    parquet.write_table(table.set_column(place, "shown", pa.array(flags)), path)
-    other = open_material(path, columns=COLUMNS)
-    assert other.fingerprint != material.fingerprint
 
 
 @pytest.mark.parametrize("omega", [0.25, 1.0, 16.0])
@@ -122,7 +109,7 @@ def test_proposals_are_those_of_the_model(proposer, material, model, omega):
 
 def test_limits_are_for_new_items(proposer, material, model, monkeypatch):
     def labels(per, group):
-        return ["x" if item.is_given else "y" for item in material.items(group)]
+        return ["x" if n in material.given(group) else "y" for n in range(N_ITEMS)]
 
     monkeypatch.setattr(material, "_labels", labels)
     monkeypatch.setattr(material, "_limits", [(2, "kind")])
@@ -223,9 +210,8 @@ def test_exports_keep_the_mark(material, examples, model, tmp_path, monkeypatch)
 class ShownMaterial(FakeMaterial):
     """Groups of five items, of which the last is there already."""
 
-    def items(self, group):
-        names = range(self.sizes[group])
-        return [Item(f"item {n}", is_given=n == 4) for n in names]
+    def given(self, group):
+        return np.array([4])
 
 
 def test_given_rows_cannot_be_picked(tmp_path):
@@ -239,6 +225,14 @@ def test_given_rows_cannot_be_picked(tmp_path):
         assert answer.status == 400
         assert "row 4 of group 0 is there already: pick others" in answer.error
         assert client.post("/api/pick", body | {"item": 3}).status == 200
+        # What was picked before it was given is not learned from, and can be left.
+        session.done(0)
+        assert session.done_picks()[0].tolist() == [0, 1, 3]
+        session.material.given = lambda group: np.array([3, 4])
+        assert session.done_picks()[0].tolist() == [0, 1]
+        assert (
+            client.post("/api/pick", body | {"item": 3, "picked": False}).status == 200
+        )
     finally:
         session.close()
 
@@ -249,6 +243,6 @@ def test_probabilities_of_given_rows_are_empty(tmp_path, proposer, material):
         session.material, session.proposer = material, proposer
         found = open_client(session).get("/api/groups/4/proposal").json
         empty = [p is None for p in found["probability"]]
-        assert empty == [item.is_given for item in material.items(4)]
+        assert np.flatnonzero(empty).tolist() == material.given(4).tolist()
     finally:
         session.close()

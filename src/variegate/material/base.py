@@ -51,15 +51,13 @@ def most_items(n_items: int, limits: Mapping[str, Any]) -> int:
 class Item:
     """A row, sentence, frame or image, as it is shown.
 
-    ``title`` is one line, ``text`` running text, ``fields`` are names and values.  An
-    item that ``is_given`` is there already, and cannot be picked.
+    ``title`` is one line, ``text`` running text, ``fields`` are names and values.
     """
 
     title: str
     text: str | None = None
     fields: tuple[tuple[str, str], ...] = ()
     has_image: bool = False
-    is_given: bool = False
 
 
 class Material(ABC):
@@ -101,6 +99,10 @@ class Material(ABC):
     def ground_set(self, group: int) -> GroundSet:
         """Return quality and similarity features of the items of a group."""
         return self._ground_sets[group]
+
+    def given(self, group: int) -> IntArray:
+        """Return the numbers of the items that are there already, and not picked."""
+        return self.ground_set(group).given
 
     @abstractmethod
     def values(self, group: int, item: int) -> Sequence[str]:

@@ -99,8 +99,6 @@ class TableMaterial(Material):
         for group in self._groups:
             for array in (group.rows, group.quality, *group.blocks.values()):
                 digest.update(array.tobytes())
-            if group.given is not None:
-                digest.update(group.given.tobytes())
         self.fingerprint = digest.hexdigest()
 
     def _shown_columns(self) -> list[str]:
@@ -114,15 +112,7 @@ class TableMaterial(Material):
 
     def _items(self, group: int) -> Sequence[Item]:
         """Return the rows of a group, as ``RowDisplay`` shows them."""
-        rows, given = self._groups[group].rows, self._groups[group].given
-        items = self._display.items(rows)
-        if given is None:
-            return items
-        flags = given.tolist()
-        return [
-            replace(item, is_given=flag)
-            for item, flag in zip(items, flags, strict=True)
-        ]
+        return self._display.items(self._groups[group].rows)
 
     def _picture(self, group: int, item: int) -> AnyArray:
         """Return the RGB picture that a row names; MaterialError if it has none."""

@@ -161,6 +161,7 @@ class _Api:
     def items(self, request: Request) -> dict[str, Any]:
         """Return the name and the items of the group in the path."""
         number = self._path_group(request)
+        given = set(map(int, self.session.material.given(number)))
         return {
             "number": number,
             "name": self.session.material.names[number],
@@ -171,7 +172,7 @@ class _Api:
                     "text": item.text,
                     "fields": [list(pair) for pair in item.fields],
                     "image": item.has_image,
-                    "given": item.is_given,
+                    "given": n in given,
                 }
                 for n, item in enumerate(self.session.material.items(number))
             ],
