@@ -16,9 +16,10 @@ from variegate.estimator import BoostedQuality
 from variegate.ground_set import GroundSet
 from variegate.learning.examples import Example
 from variegate.tables.cells import Batch, Cells
+from variegate.tables.counts import given_rows
 from variegate.tables.encoding import Encoding
 from variegate.tables.errors import TableError
-from variegate.tables.partitioning import GroupPartition, given_rows
+from variegate.tables.partitioning import GroupPartition
 from variegate.tables.rows import GroupIndex, RowReader
 
 

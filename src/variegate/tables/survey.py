@@ -33,16 +33,15 @@ from variegate.partitions import Engine, Serial
 from variegate.partitions.engine import is_local
 from variegate.report.wording import count
 from variegate.tables.columns import Columns, missing_label_error
+from variegate.tables.counts import Counts, scan_groups
 from variegate.tables.derived import Derivation, newest_date, resolve_derived
 from variegate.tables.encoding import ColumnStatistics, Encoding
 from variegate.tables.errors import TableError
 from variegate.tables.partitioning import (
-    Counts,
     GroupPartition,
     cut_partitions,
     partition_bounds,
     row_width,
-    scan_groups,
 )
 from variegate.tables.rows import (
     GroupIndex,
