@@ -13,6 +13,7 @@ from folder_instances import Pickling, cut, learn_folder, write_folder
 from table_instances import caller, fails, succeeds, with_cell, with_column
 from variegate.application.table_defaults import default_estimator
 from variegate.baselines.learned import Rival, candidate_embeddings
+from variegate.integrations import ContextSelector, Found
 from variegate.kernels import Linear
 from variegate.learning.problem import SharedExamples
 from variegate.linalg.determinants import with_jitter
@@ -621,3 +622,21 @@ def test_from_fit_to_evaluate(call, table):
         call("fit", "wrong.parquet", *FIT, "--columns", "given=shown", "-o", "n.json"),
         "is there already, but it is labelled 1",
     )
+
+
+# In retrieval pipelines ---------------------------------------------------------------
+
+
+def test_documents_that_are_found_are_all_candidates(table):
+    roles = {"group": "query", "label": "chosen", "kernel": "linear", "omega": 1.0}
+    names = {"score": "score", "embedding": "embedding"}
+    model = TableSelector(
+        **roles, quality="score", similarity="embedding", given="shown"
+    ).fit(table.select(["query", "chosen", "shown", *names]))
+    rows = table.slice(0, N_ITEMS)
+    found = Found(rows["item"].to_pylist(), *(rows[n].to_pylist() for n in names))
+    selector = ContextSelector(fetch_k=N_ITEMS, model=model)
+    chosen = selector.choose(found)
+    plain = with_column(rows, "shown", [0] * N_ITEMS)
+    expected = model.choose(plain.select(["query", "shown", *names]))
+    assert sorted(chosen) == np.flatnonzero(expected.selected).tolist()
