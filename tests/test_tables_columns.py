@@ -209,12 +209,13 @@ def test_a_wide_table_is_not_listed_in_full():
         Columns(group="query").resolve(numbered)
 
 
-@pytest.mark.parametrize("part", ["group", "label", "item", "cost"])
+@pytest.mark.parametrize("part", ["group", "label", "item", "cost", "given"])
 @pytest.mark.parametrize("use", ["quality", "similarity", "categorical"])
 def test_a_column_has_one_part(part, use):
     columns = Columns.of(**{part: "length", use: "length"})
     message = (
-        f"'length' cannot be both the group, label, item or cost and part of {use}"
+        "'length' cannot be both the group, label, item, cost or given and part of "
+        f"{use}"
     )
     with pytest.raises(TableError, match=message):
         columns.resolve(SCHEMA)

@@ -28,8 +28,8 @@ from variegate.tables import (
     TableError,
     TableFile,
     TableFileError,
+    counts,
     gathering,
-    partitioning,
     shuffle,
     write_table,
 )
@@ -273,8 +273,8 @@ def test_a_group_larger_than_memory_is_not_held(tmp_path, monkeypatch):
 
 def test_groups_of_one_hash_are_refused(tmp_path, monkeypatch):
     write_folder(tmp_path / "in", cut(scattered(), 3))
-    hash_of = partitioning.hash_of
-    monkeypatch.setattr(partitioning, "hash_of", lambda name: hash_of(name) % 3)
+    hash_of = counts.hash_of
+    monkeypatch.setattr(counts, "hash_of", lambda name: hash_of(name) % 3)
     with pytest.raises(TableError, match=r"two groups of .* names of the same hash"):
         gather(tmp_path / "in", tmp_path / "out", group="query")
     assert not (tmp_path / "out").exists()

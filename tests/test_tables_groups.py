@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from variegate.application.table_defaults import MEMORY
 from variegate.partitions import PartitionChangedError
-from variegate.tables import Columns, TableError, partitioning, write_table
+from variegate.tables import Columns, TableError, counts, partitioning, write_table
 from variegate.tables.groups import Groups, reword_for_rows
 from variegate.tables.selecting import untrained_groups
 from variegate.tables.survey import (
@@ -314,7 +314,7 @@ def test_a_table_that_changes_while_it_is_read(tmp_path):
 
 
 def test_two_groups_with_one_hash_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(partitioning, "hash_of", lambda name: 1)
+    monkeypatch.setattr(counts, "hash_of", lambda name: 1)
     table = pa.table({"g": list("abab"), "x": np.arange(4.0)})
     with pytest.raises(TableError, match=r"two groups of .* names of the same hash"):
         list(grouped(table, path=tmp_path / "t.parquet", group="g", quality="x"))

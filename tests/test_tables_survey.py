@@ -27,9 +27,10 @@ from variegate.tables import (
     TableFileError,
     partitioning,
 )
+from variegate.tables.counts import Counts, hash_of, scan_groups
 from variegate.tables.encoding_file import encode_encoding
 from variegate.tables.groups import Groups
-from variegate.tables.partitioning import Counts, hash_of, partition_bounds, scan_groups
+from variegate.tables.partitioning import partition_bounds
 from variegate.tables.survey import learn_encoding, survey_table
 from variegate.tables.table import as_table, rows_of
 

@@ -47,6 +47,10 @@ class MadeMaterial:
         """Return the features of a group."""
         return self.sets[group]
 
+    def given(self, group):
+        """Return no given items."""
+        return self.sets[group].given
+
     def limits(self, group):
         """Return no limits."""
         return {}

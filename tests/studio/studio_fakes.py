@@ -48,6 +48,9 @@ class FakeMaterial:
             raise MaterialError("there is no picture of this row")
         return bytes([width % 256]), "image/png"
 
+    def given(self, group):
+        return []
+
 
 class FakeFamily:
     omegas = (0.25, 4.0)

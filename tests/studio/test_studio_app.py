@@ -38,6 +38,7 @@ def test_groups_and_their_items(client):
         "text": "text",
         "fields": [["score", "0"]],
         "image": True,
+        "given": False,
     }
 
 

@@ -90,10 +90,12 @@ class Ordering:
         relevance: FloatArray | None = None,
         k: int | None = None,
         limit: Constraint | None = None,
+        given: FloatArray | None = None,
     ) -> IntArray:
         """Return at most ``k`` item numbers, by default all, in the order of choice.
 
-        Items beyond the ``limit`` (its budget and ``at_most``) are skipped.  Of methods
+        ``given`` (G, D) are embeddings of items that are there already.  Items beyond
+        the ``limit`` (its budget and ``at_most``) are skipped.  Of methods
         that choose one by one ("dpp", "mmr", "max-min" and "top"), the choice of fewer
         items is the beginning of the choice of more.
         """
@@ -105,6 +107,8 @@ class Ordering:
         if limit is not None and (at_most := limit.at_most) is not None:
             numbers = at_most.room[at_most.labels[:, 0]].tolist()
             limits |= {"at_most": numbers, "per": list(at_most.labels)}
+        if given is not None and len(given):
+            limits["given"] = given
         return select(
             embeddings,
             relevance,
@@ -146,19 +150,20 @@ def f_by_ordering(
     orderings: Sequence[Ordering] = ORDERINGS,
     limit: Constraint | None = None,
 ) -> FloatArray:
-    """Return F-scores (orderings, largest) of choices of 1, 2, ... items.
+    """Return F-scores (orderings, largest) of choices of 1, 2, ... candidates.
 
-    ``relevance`` and the mask ``wanted`` are (N,); choices meet the ``limit``.  Sizes
-    with the same number of competing items (``n_competing``), and so the same unit of
-    relevance, share one call of each ordering.
+    ``relevance`` and the mask ``wanted`` are of the N candidates, the items that are
+    not given; choices meet the ``limit``.  Sizes with the same number of competing
+    items (``n_competing``), and so the same unit of relevance, share one call of each
+    ordering.
     """
-    features = embeddings_of(ground_set)
+    features, given = candidate_embeddings(ground_set)
     found = np.empty((len(orderings), largest))
     start = 0
     while start < largest:
         end = min(n_competing(start + 1) // 2, largest)
         for row, order in enumerate(orderings):
-            chosen = order(features, relevance, end, limit)
+            chosen = order(features, relevance, end, limit, given)
             found[row, start:end] = f_of_first(wanted, chosen, end)[start:]
         start = end
     return found
@@ -179,10 +184,14 @@ class Rival:
     diversity: float
 
     def __call__(self, ground_set: GroundSet) -> IntArray:
-        """Return ``k`` item numbers in the order of choice, or all if fewer."""
-        relevance = self.relevance(ground_set.quality)
+        """Return ``k`` item numbers in the order of choice, or all if fewer.
+
+        Given items are not chosen.
+        """
+        relevance = self.relevance(ground_set.candidate_quality)
         ordering = Ordering(self.method, self.diversity)
-        return ordering(embeddings_of(ground_set), relevance, self.k)
+        features, given = candidate_embeddings(ground_set)
+        return ground_set.candidates[ordering(features, relevance, self.k, given=given)]
 
 
 def learned_rivals(
@@ -251,8 +260,21 @@ def embeddings_of(ground_set: GroundSet) -> FloatArray:
     return np.asarray(blocks[0] if len(blocks) == 1 else np.column_stack(blocks))
 
 
+def candidate_embeddings(
+    ground_set: GroundSet,
+) -> tuple[FloatArray, FloatArray | None]:
+    """Return ``embeddings_of`` the candidates, and of the given items or None."""
+    features = embeddings_of(ground_set)
+    if not len(ground_set.given):
+        return features, None
+    return features[ground_set.candidates], features[ground_set.given]
+
+
 class _Example(NamedTuple):
-    """A ground set, the mask (N,) of wanted items, and its budget as a constraint."""
+    """A ground set, and of its candidates the mask (N,) of wanted ones and the budget.
+
+    The budget is a constraint.
+    """
 
     ground_set: GroundSet
     wanted: BoolArray
@@ -269,13 +291,15 @@ def _check_examples(
     examples = []
     for position, members in enumerate(check_subsets(subsets, ground_sets)):
         ground_set = ground_sets[position]
-        wanted = as_indicator(members, len(ground_set))
+        candidates = ground_set.candidates
+        wanted = as_indicator(members, len(ground_set))[candidates]
         limit = None
         if budget is not None:
             with name_position_in_errors(position):
                 if ground_set.costs is None:
                     raise ValueError("a budget needs the costs of the items")
-                limit = Constraint.of(len(wanted), None, budget, ground_set.costs)
+                costs = ground_set.costs[candidates]
+                limit = Constraint.of(len(wanted), None, budget, costs)
         examples.append(_Example(ground_set, wanted, limit))
     return examples
 
@@ -291,7 +315,7 @@ def _learn_relevance(
     y = np.concatenate([example.wanted for example in examples])
     if y.all() or not y.any():
         return _LogOdds(None)
-    X = np.concatenate([example.ground_set.quality for example in examples])
+    X = np.concatenate([example.ground_set.candidate_quality for example in examples])
     classifier = make(seed)
     with _limit_to_one_thread():
         classifier.fit(X, y)
@@ -321,7 +345,7 @@ def _limit_to_one_thread() -> Any:
 def _predict_out_of_fold(
     make: Callable[[int], Any], examples: Sequence[_Example], seed: int
 ) -> list[FloatArray]:
-    """Return the log-odds (N,) of each example, in order, from fits to others.
+    """Return the log-odds (N,) of the candidates of each example, from fits to others.
 
     Classifiers are made by ``make(seed)``; a single example is predicted from itself.
     """
@@ -333,7 +357,7 @@ def _predict_out_of_fold(
         others = [examples[k] for k in np.flatnonzero(fold != number).tolist()]
         # One by itself has no others.
         relevance = _learn_relevance(make, others or examples, seed)
-        qualities = [examples[k].ground_set.quality for k in own]
+        qualities = [examples[k].ground_set.candidate_quality for k in own]
         # All at once: a call takes longer than most items.
         ends = np.cumsum([*map(len, qualities)])
         parts = np.split(relevance(np.concatenate(qualities)), ends[:-1])

@@ -87,6 +87,7 @@ def _parse_k(value: str) -> int | str:
 )  # fmt: skip
 @options.empty_groups(f"Treatment of groups without a chosen row.{_OF_THE_FIRST}")
 @options.role_option("label", _OF_THE_FIRST)
+@options.role_option("given", _OF_THE_FIRST)
 @options.SEPARATOR
 @options.MEMORY
 @options.JOBS
@@ -125,11 +126,11 @@ def evaluate(
     selectors = [options.load_selector(path, *machine) for path in models]
     # All take the roles of columns of the first.
     columns = selectors[0].columns_
-    label, cost = (
-        given.pop("label") or columns.label,
-        given.pop("cost") or columns.cost,
-    )
-    first, *others = [s.with_columns(columns.group, label, cost) for s in selectors]
+    roles = {
+        role: given.pop(role) or getattr(columns, role)
+        for role in ("label", "cost", "given")
+    }
+    first, *others = [s.with_columns(columns.group, **roles) for s in selectors]
     if given["methods"] == ("none",):
         given["methods"] = ()
     skip = cluster.skip_unreadable

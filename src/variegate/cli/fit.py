@@ -40,7 +40,7 @@ def _parse_target(text: str) -> dict[str, float]:
 @click.argument("table", type=options.PATH)
 @options.OUT
 @options.SEPARATOR
-@options.column_options("group", "label", "quality", "similarity")
+@options.column_options("group", "label", "quality", "similarity", "given")
 @options.empty_groups(
     "Treatment of groups without a chosen row, here and in evaluate.",
     default=EMPTY_GROUPS[0],

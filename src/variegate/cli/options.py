@@ -237,6 +237,8 @@ _ROLE_HELP = {
                   "'embedding=e*' joins several into one vector.",
     "relevance": "Column of relevance, for untrained methods.",
     "cost": "Column of costs, for --budget.",
+    "given": "Column with 1 in rows that are there already, such as a first page, and "
+             "0 in others; rows are chosen beside the former.",
     "missing": "An empty cell: an error, the mean of its column, or the mean and a "
                "feature of its own.",
 }  # fmt: skip

@@ -54,7 +54,9 @@ if TYPE_CHECKING:
     options.NAMES, default=(), show_default=False,
 )  # fmt: skip
 @options.SEPARATOR
-@options.column_options("group", "similarity", "categorical", "relevance", "cost")
+@options.column_options(
+    "group", "similarity", "categorical", "relevance", "cost", "given"
+)
 @option(
     "--seed N", "Seed of random methods.  [default: that of the model, or 0]",
     options.SEED,
@@ -163,7 +165,7 @@ def _bind_method(
 def _bind_model(
     path: Path, model: Any, roles: Mapping[str, Any], given: dict[str, Any]
 ) -> Callable[..., Any]:
-    """Return the method ``select`` of a model with group and cost from ``roles``.
+    """Return the method ``select`` of a model with some columns from ``roles``.
 
     Remove diversity, memory, n_jobs and seed from the options ``given``: the last three
     are set in the selector.  ``path`` of the model is for messages.
@@ -179,7 +181,8 @@ def _bind_model(
     del given["diversity"]
     memory, n_jobs = given.pop("memory"), given.pop("n_jobs")
     selector = options.as_selector(model, path, memory, n_jobs)
-    selector = selector.with_columns(group=roles.get("group"), cost=roles.get("cost"))
+    names = ("group", "cost", "given")
+    selector = selector.with_columns(**{name: roles.get(name) for name in names})
     seed = given.pop("seed")
     selector.seed_ = selector.seed_ if seed is None else seed
     return selector.select

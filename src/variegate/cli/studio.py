@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     "--group, in a group.", click.IntRange(min=2),
 )  # fmt: skip
 @options.column_options(
-    "group", "label", "item", "quality", "categorical", "similarity", "missing"
+    "group", "label", "item", "quality", "categorical", "similarity", "given", "missing"
 )
 @option(
     "--show A,B,...", "Columns of a table to show, in place of those named as quality "

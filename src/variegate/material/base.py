@@ -117,6 +117,10 @@ class Material(ABC):
         """Return quality and similarity features of the items of a group."""
         return self._ground_sets[group]
 
+    def given(self, group: int) -> IntArray:
+        """Return the numbers of the items that are there already, and not picked."""
+        return self.ground_set(group).given
+
     @abstractmethod
     def values(self, group: int, item: int) -> Sequence[str]:
         """Return the value of each quality feature of an item as text, as in DATA."""
@@ -162,12 +166,14 @@ class Material(ABC):
     def limits(self, group: int) -> dict[str, Any]:
         """Return the limits on choices from a group, as arguments of ``decode``.
 
-        They are numbers ``at_most`` and, for each of them, in ``per`` the values of all
-        items of the group; {} without limits.
+        They are numbers ``at_most`` and, for each of them, in ``per`` the values of the
+        items of the group that are not given; {} without limits.
         """
         if not self._limits:
             return {}
-        labels = [self._labels(per, group) for _, per in self._limits]
+        candidates = self.ground_set(group).candidates.tolist()
+        every = [self._labels(per, group) for _, per in self._limits]
+        labels = [[values[item] for item in candidates] for values in every]
         return {"at_most": [most for most, _ in self._limits], "per": labels}
 
     def limit_options(self) -> list[str]:

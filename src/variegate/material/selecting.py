@@ -108,17 +108,18 @@ def _choose_items(
     """Return the chosen item numbers, best first, and each item's probability.
 
     Of more than ``_MOST_CANDIDATES`` items, those of the highest quality are
-    candidates; the probabilities (N,) of others are NaN.  With ``k`` None the model
-    decides how many; ``limits`` are ``at_most`` and, in ``per``, values of all items.
+    candidates; the probabilities (N,) of others, and of given items, are NaN.  With
+    ``k`` None the model decides how many; ``limits`` are those of ``Material.limits``.
     """
-    size = len(ground_set)
-    rows = best_by_quality(model, ground_set.quality, _MOST_CANDIDATES)
+    size, given = len(ground_set), ground_set.given
+    best = best_by_quality(model, ground_set.candidate_quality, _MOST_CANDIDATES)
+    rows = ground_set.candidates[best]
     if limits:
-        labels = [[values[row] for row in rows] for values in limits["per"]]
+        labels = [[values[place] for place in best] for values in limits["per"]]
         limits = limits | {"per": labels}
-    if len(rows) < size:
-        blocks = {name: block[rows] for name, block in ground_set.blocks.items()}
-        ground_set = GroundSet(ground_set.quality[rows], blocks)
+    if len(rows) + len(given) < size:
+        considered = np.union1d(rows, given)
+        ground_set = ground_set.take(considered, np.isin(considered, given))
     if k is not None:
         k = min(k, most_items(len(rows), limits))
     ensemble = model.ensemble(ground_set)

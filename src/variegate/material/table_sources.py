@@ -317,7 +317,8 @@ def image_material(
     }
     original = pa.table({"content": [_file_digest(path) for path in kept]})
     roles = Columns.of(quality=list(PICTURE_NAMES), similarity=["shapes", "palette"])
-    roles = roles if prior is None else replace(prior.columns_, label=None, cost=None)
+    if prior is not None:
+        roles = replace(prior.columns_, label=None, cost=None, given=None)
     source = TableSource(
         pa.table(columns),
         replace(roles, group="group", item="file"),

@@ -80,7 +80,13 @@ class TableMaterial(Material):
         self._encoding = learn_encoding(found) if prior is None else prior.encoding_
         self.kernels = _candidate_kernels(self._encoding)
         self.feature_names = self._encoding.names
-        self._groups = list(Groups(found, self._encoding, memory=0))
+        groups = Groups(found, self._encoding, memory=0)
+        self._groups = [group for group in groups if len(group.candidates)]
+        if not self._groups:
+            raise MaterialError(
+                f"all rows are given by column {self.columns.given!r}: leave at least "
+                "one to pick"
+            )
         self._ground_sets = [group.ground_set for group in self._groups]
         self.names = [str(group.name) for group in self._groups]
         self.sizes = [len(group) for group in self._groups]
@@ -230,6 +236,7 @@ class TableMaterial(Material):
             "quality": tuple(n for n in quality if n not in columns.categorical),
             "categorical": columns.categorical,
             "similarity": given.similarity or columns.similarity,
+            "given": columns.given,
             "label": self.label,
             "missing": columns.missing,
         }
@@ -240,7 +247,7 @@ class TableMaterial(Material):
         options = []
         for role, names in self._roles().items():
             value = names if isinstance(names, str) else ",".join(names)
-            if role in ("group", "label", "quality", "similarity"):
+            if role in ("group", "label", "quality", "similarity", "given"):
                 options.append(f"--{role} {shlex.quote(value)}")
             else:
                 options.append(f"--columns {shlex.quote(f'{role}={value}')}")

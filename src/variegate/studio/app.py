@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +161,7 @@ class _Api:
     def items(self, request: Request) -> dict[str, Any]:
         """Return the name and the items of the group in the path."""
         number = self._path_group(request)
+        given = set(map(int, self.session.material.given(number)))
         return {
             "number": number,
             "name": self.session.material.names[number],
@@ -170,6 +172,7 @@ class _Api:
                     "text": item.text,
                     "fields": [list(pair) for pair in item.fields],
                     "image": item.has_image,
+                    "given": n in given,
                 }
                 for n, item in enumerate(self.session.material.items(number))
             ],
@@ -190,7 +193,7 @@ class _Api:
             "chosen": found.chosen.tolist(),
             "probability": None
             if probability is None
-            else [round(p, 6) for p in probability.tolist()],
+            else [None if isnan(p) else round(p, 6) for p in probability.tolist()],
         }
 
     def why(self, request: Request) -> dict[str, Any]:

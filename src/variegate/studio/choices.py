@@ -11,7 +11,7 @@ import numpy as np
 
 from variegate._typing import IntArray
 from variegate.baselines import select
-from variegate.baselines.learned import embeddings_of
+from variegate.baselines.learned import candidate_embeddings
 from variegate.decoding import Constraint
 from variegate.decoding.odds import greedy_steps
 from variegate.decoding.residuals import Residuals
@@ -36,13 +36,17 @@ def untrained_choice(
     """Return the sorted item numbers that :func:`variegate.select` chooses, untrained.
 
     Without ``k``, a third of the group, at most ten.  ``limits`` are ``at_most`` and
-    ``per`` of that function; ``k`` is cut to the number of items they allow.
+    ``per`` of that function, of the candidates; ``k`` is cut to the number of items
+    they allow.  Given items are not chosen, nor items like them.
     """
-    n_items = len(ground_set)
+    features, given = candidate_embeddings(ground_set)
+    n_items = len(features)
     if k is None:
         k = min(_MOST, max(1, round(_SHARE * n_items)))
     k = min(k, most_items(n_items, limits))
-    return np.sort(select(embeddings_of(ground_set), k=k, **limits))
+    if given is not None:
+        limits["given"] = given
+    return ground_set.candidates[np.sort(select(features, k=k, **limits))]
 
 
 class GreedyOrder:
@@ -56,6 +60,7 @@ class GreedyOrder:
 
     def __init__(self, ensemble: LEnsemble, **limits: Any) -> None:
         within = Constraint.of(len(ensemble), None, None, None, **limits)
+        self._items = ensemble.items
         self._steps = greedy_steps(Residuals(ensemble.representation), within, [])
         # Gain and item number of the steps that were computed so far.
         self._taken: list[tuple[float, int]] = []
@@ -76,4 +81,5 @@ class GreedyOrder:
                 self._taken.append(step)
             # Gains only fall, but for rounding.
             steps = takewhile(lambda step: step[0] > least, self._taken)
-            return np.sort(np.array([item for _, item in steps], dtype=np.intp))
+            chosen = np.array([item for _, item in steps], dtype=np.intp)
+            return np.sort(self._items[chosen])

@@ -157,8 +157,8 @@ class GroupLearner:
 
     def warm_up(self) -> None:
         """Fit a model to one item and drop it, to load the code that learning needs."""
-        first = np.zeros(1, dtype=np.intp)
-        fit_model(self.candidate, [(self.ground_sets[0], first)])
+        first = self.ground_sets[0]
+        fit_model(self.candidate, [(first, first.candidates[:1])])
 
     def learn(
         self,

@@ -178,7 +178,8 @@ class Judge:
     ) -> IntArray:
         """Return the items that greedy decoding chooses, within ``limits[group]``."""
         ensemble = model.ensemble(ground_set)
-        return ensemble.decode("greedy", **self.limits.get(group, {})).indices
+        limits = self.limits.get(group, {})
+        return ensemble.items[ensemble.decode("greedy", **limits).indices]
 
 
 def _groups_to_judge(done: Examples) -> list[int]:

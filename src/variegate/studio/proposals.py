@@ -55,7 +55,8 @@ class Proposal:
     omega: float
     #: Sorted item numbers.
     chosen: IntArray
-    #: The probability (N,) that each item is chosen, None where nothing is learned.
+    #: The probability (N,) that each item is chosen, NaN for items that are given; None
+    #: where nothing is learned.
     probability: FloatArray | None
 
 
@@ -148,7 +149,10 @@ class Proposer:
         model = self._family.at(omega)
         ensemble = model.ensemble(ground_set)
         chosen = ensemble.decode("greedy", **self._material.limits(group)).indices
-        return Proposal(omega, chosen, ensemble.marginals()), ensemble, model
+        probability = np.full(len(ground_set), np.nan)
+        probability[ensemble.items] = ensemble.marginals()
+        proposal = Proposal(omega, ensemble.items[chosen], probability)
+        return proposal, ensemble, model
 
     def next_group(self, done: Collection[int], order: str = "unsure") -> int | None:
         """Return the number of a group not done: of least confidence, or the first.
@@ -180,25 +184,28 @@ class Proposer:
         features that add most to its log-quality above the mean of the group, with
         their ``name``, ``value`` in DATA and ``part``, the amount; [] without a model.
         ``like``: the number ``n`` and the ``similarity`` of the most similar item of
-        the others chosen, or None.
+        the others chosen and given, or None.
         """
         proposal, ensemble, model = self._view(group, self._nearest_omega(omega))
         ground_set, quality = self._material.ground_set(group), []
-        probability, like = None, None
-        if model is not None and proposal.probability is not None:
+        probability, like, given = None, None, ground_set.given
+        is_candidate = item not in given
+        if is_candidate and model is not None and proposal.probability is not None:
             probability = float(proposal.probability[item])
             names = self._material.feature_names
             values = self._material.values(group, item)
             x = ground_set.quality
-            added = model.theta_ * (x[item] - x.mean(axis=0))
+            mean = ground_set.candidate_quality.mean(axis=0)
+            added = model.theta_ * (x[item] - mean)
             quality = [
                 {"name": str(names[j]), "value": values[j], "part": float(added[j])}
                 for j in np.argsort(-np.abs(added), kind="stable")[:_MOST_PARTS]
             ]
-        others = np.array(sorted(set(chosen) - {item}), dtype=np.intp)
+        others = np.array(sorted({*chosen, *given.tolist()} - {item}), dtype=np.intp)
         if len(others):
             some = np.append(others, item)
-            if ensemble is None:
+            # Beside given items, the ensemble has what they leave of similarities.
+            if ensemble is None or len(given):
                 F = unit_rows(embeddings_of(ground_set)[some])
                 S = F @ F.T
             else:

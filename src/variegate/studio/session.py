@@ -196,10 +196,17 @@ class Session:
         return self._omega_of(self._preferences)
 
     def done_picks(self) -> dict[int, IntArray]:
-        """Return sorted picked items by group, in the order groups were done."""
+        """Return sorted picked items by group, in the order groups were done.
+
+        Items that were picked before they were given are left out.
+        """
         with self._lock:
             picks = {n: self._history.group_picks(n) for n in self._history.done}
-        return {n: np.array(sorted(p.apply_to(())), np.intp) for n, p in picks.items()}
+        given = self.material.given
+        return {
+            n: np.array(sorted(p.apply_to(()) - {*given(n)}), np.intp)
+            for n, p in picks.items()
+        }
 
     def groups(self, start: int, count: int) -> list[dict[str, Any]]:
         """Return number, name, n_items and done of ``count`` groups from ``start``."""
@@ -237,6 +244,11 @@ class Session:
     def pick(self, group: int, item: int, picked: bool) -> None:
         """Record an item as taken, or left (``picked`` False), if that is a change."""
         self.check(group, item)
+        if picked and item in self.material.given(group):
+            raise SessionError(
+                f"{self.material.nouns[0]} {item} of group {group} is there already: "
+                "pick others"
+            )
         with self._locked_group(group) as (mine, proposal):
             if (item in mine.apply_to(proposal)) == picked:
                 return

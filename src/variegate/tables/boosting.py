@@ -44,10 +44,11 @@ def boosted_groups(groups: Groups, numbers: IntArray, seed: int) -> Groups:
     n_folds = min(_N_FOLDS, len(numbers))
     fold: IntArray = np.full(len(groups), -1)
     fold[order] = np.arange(len(order)) % n_folds
-    drawn = [
-        (group.quality, group.chosen, np.full(len(group), fold[group.number]))
-        for group in groups.only(order[:n_drawn])
-    ]
+    drawn = []
+    for group in groups.only(order[:n_drawn]):
+        rows = group.candidates
+        folds_here = np.full(len(rows), fold[group.number])
+        drawn.append((group.quality[rows], np.isin(rows, group.wanted()), folds_here))
     X, wanted, folds = map(np.concatenate, zip(*drawn, strict=True))
     groups.reader.release()  # others are read from now on
     try:

@@ -23,6 +23,12 @@ _LONGEST = 80
 #: How a label may be written where cells are text.
 _FLAGS = {"0": 0.0, "1": 1.0, "false": 0.0, "true": 1.0, "0.0": 0.0, "1.0": 1.0}
 
+#: By role of a column of flags, the rows that are 1.
+_MEANING_OF_1 = {
+    "label": "labels must be 1 (or true) for chosen rows",
+    "given": "it must be 1 (or true) for rows that are there already",
+}
+
 
 def null_where(empty: Any, text: Any) -> Any:
     """Return text with nulls where the mask ``empty`` is true or null; Arrow arrays."""
@@ -176,8 +182,11 @@ class Cells:
             )
             raise
 
-    def flags(self) -> BoolArray:
-        """Return which rows are labelled 1, (n_rows,); all labels must be 0 or 1."""
+    def flags(self, role: str = "label") -> BoolArray:
+        """Return which rows are 1, (n_rows,); all cells must be 0 or 1.
+
+        ``role`` is "label" or "given", for the message.
+        """
         column = self.column
         if pa.types.is_boolean(column.type) and column.null_count == 0:
             return np.asarray(column.to_numpy(zero_copy_only=False), dtype=bool)
@@ -194,8 +203,8 @@ class Cells:
             cell = cells[int(np.argmax(bad))]
             found = "nothing" if cell in (None, "") else repr(cell)
             raise self.error(
-                f"holds {found} in row {self.row(bad)}: labels must be 1 (or true) "
-                "for chosen rows and 0 (or false) for the others"
+                f"holds {found} in row {self.row(bad)}: {_MEANING_OF_1[role]} and 0 "
+                "(or false) for the others"
             )
         return np.asarray(numbers == 1.0)
 

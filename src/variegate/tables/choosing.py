@@ -32,8 +32,11 @@ if TYPE_CHECKING:
     from variegate.ensemble import LEnsemble
     from variegate.estimator import LargeMarginDPP
 
-#: Rows of a larger group that are candidates: those of the highest quality.
+#: Candidates of a larger group that are considered: those of the highest quality; and
+#: as many given rows.
 MAX_CANDIDATES = 2000
+
+_NOTHING: IntArray = np.zeros(0, dtype=np.intp)
 
 _Result = TypeVar("_Result")
 
@@ -41,10 +44,11 @@ _Result = TypeVar("_Result")
 class Choice(NamedTuple):
     """Rows chosen from a group: positions in it, best first.
 
-    Of a model, ``probability`` has that of each row to be chosen, NaN for rows of a
-    large group that are not candidates, and ``ending`` says how the search ended:
-    ``stop_reason``, ``gap`` and ``is_optimal`` of a :class:`variegate.Selection`.
-    ``is_short`` tells whether ``at_most`` allows fewer rows than were asked for.
+    Of a model, ``probability`` has that of each row to be chosen, NaN for given rows
+    and rows of a large group that are not considered, and ``ending`` says how the
+    search ended: ``stop_reason``, ``gap`` and ``is_optimal`` of a
+    :class:`variegate.Selection`.  ``is_short`` tells whether ``at_most`` allows fewer
+    rows than were asked for.
     """
 
     order: IntArray
@@ -77,39 +81,57 @@ class ByModel:
 
     def __call__(self, group: Group) -> Choice:
         """Choose from one group."""
+        probability = np.full(len(group), np.nan)
         rows = self._candidates(group)
+        if len(rows) == 0:
+            chosen = Selection(_NOTHING, 0.0, "all rows are given", 0.0)
+            return Choice(_NOTHING, probability, chosen.ending())
         constraint = self.limit.constraint(group, rows)
-        ground_set = group.take(rows)
-        ensemble = self.model.ensemble(ground_set)
+        given = self._given_rows(group)
+        ensemble = self.model.ensemble(group.take(np.union1d(rows, given)))
         order, ending, is_short = self._choose(ensemble, group, rows, constraint)
         if self.odds != 1.0:
             order = scale_odds(ensemble, order, self.odds, constraint)
-        probability = np.full(len(group), np.nan)
         probability[rows] = ensemble.marginals()
         return Choice(rows[order], probability, ending, is_short)
 
+    def _given_rows(self, group: Group) -> IntArray:
+        """Return sorted positions of given rows: all, or the best of very many.
+
+        Candidates have the best quality, and rows that are alike have a like quality.
+        """
+        if group.given is None:
+            return _NOTHING
+        given = np.flatnonzero(group.given)
+        if len(given) <= MAX_CANDIDATES:
+            return given
+        u = self.model.log_quality(group.quality[given])
+        best = np.argsort(-u, kind="stable")[:MAX_CANDIDATES]
+        return np.sort(given[best])
+
     def _candidates(self, group: Group) -> IntArray:
-        """Return positions of all rows of a group, or of the best rows of a large one.
+        """Return positions of all candidates, or of the best ones of a large group.
 
         They are sorted.  Of ``MAX_CANDIDATES``, half are chosen such that ``at_most``
         allows all of them together; the others are the best of the rest.
         """
-        if len(group) <= MAX_CANDIDATES:
-            return np.arange(len(group))
+        rows = group.candidates
+        if len(rows) <= MAX_CANDIDATES:
+            return rows
         k = self.limit.size(group)
         if k is not None and k > MAX_CANDIDATES:
             raise TableError(
                 f"a model chooses at most {MAX_CANDIDATES:,} rows of a group as large "
-                f"as this ({len(group):,} rows), not {k:,}: choose by a method"
+                f"as this ({len(rows):,} rows), not {k:,}: choose by a method"
             )
-        constraint = self.limit.constraint(group)
-        u = self.model.log_quality(group.quality)
+        constraint = self.limit.constraint(group, rows)
+        u = self.model.log_quality(group.quality[rows])
         u = np.where(constraint.affords(constraint.costs), u, -np.inf)
         order = np.argsort(-u, kind="stable")
         if constraint.at_most is not None:
             first = constraint.at_most.first_allowed(order, MAX_CANDIDATES // 2)
             order = np.concatenate([first, order[~np.isin(order, first)]])
-        return np.sort(order[:MAX_CANDIDATES])
+        return rows[np.sort(order[:MAX_CANDIDATES])]
 
     def _choose(
         self, ensemble: LEnsemble, group: Group, rows: IntArray, constraint: Constraint
@@ -122,13 +144,14 @@ class ByModel:
         most = constraint.largest_size()
         k, is_short = _limit_size(self.limit.size(group), most, constraint)
         if most == 0:
-            nothing = np.zeros(0, dtype=np.intp)
-            best = ensemble.log_prob(nothing)
-            chosen = Selection(nothing, best, "no row can be paid for", best)
-            return nothing, chosen.ending(), False
+            best = ensemble.log_prob(_NOTHING)
+            chosen = Selection(_NOTHING, best, "no row can be paid for", best)
+            return _NOTHING, chosen.ending(), False
         if isinstance(self.how, Ordering):
             relevance = self.model.log_quality(group.quality[rows])
-            order = self.how(group.embeddings()[rows], relevance, k, constraint)
+            features = group.embeddings()
+            given = None if group.given is None else features[group.given]
+            order = self.how(features[rows], relevance, k, constraint, given)
             reason = f"rows of learned relevance, chosen by {self.how.method}"
             ending = dict[str, Any](stop_reason=reason, gap=None, is_optimal=False)
         else:
@@ -143,7 +166,7 @@ class ByModel:
 
 @dataclass(frozen=True, eq=False)
 class ByMethod:
-    """Choose by a method of :func:`variegate.select`.
+    """Choose by a method of :func:`variegate.select`, unlike given rows.
 
     With a budget, rows are taken in the order of the method while they fit.  The
     relevance is that of the group, or a function of its quality features.
@@ -158,14 +181,21 @@ class ByMethod:
     def __call__(self, group: Group) -> Choice:
         """Choose positions in one group, by relevance and similarity features."""
         order = Ordering(self.method, self.diversity, self.seed)
-        relevance = group.relevance
+        relevance, features, given = group.relevance, group.embeddings(), None
         if self.relevance is not None:
             relevance = self.relevance(group.quality)
-        constraint = self.limit.constraint(group)
+        rows = group.candidates
+        if len(rows) == 0:
+            return Choice(rows)
+        if group.given is not None:
+            given, features = features[group.given], features[rows]
+            relevance = None if relevance is None else relevance[rows]
+        constraint = self.limit.constraint(group, rows)
         most = constraint.largest_size()
         k, is_short = _limit_size(self.limit.size(group), most, constraint)
-        rows = order(group.embeddings(), relevance, k, constraint)
-        return Choice(rows, is_short=is_short)
+        return Choice(
+            rows[order(features, relevance, k, constraint, given)], is_short=is_short
+        )
 
 
 def _limit_size(
@@ -192,7 +222,8 @@ class Choices:
     rank : array of int
         From 1 in every group, 0 for rows that are not selected.
     probability : array of float, or None
-        That the model includes each row; None for methods that learn nothing.
+        That the model includes each row, NaN for given rows; None for methods that
+        learn nothing.
     groups : list
         The names of the groups.
     endings : list of dict

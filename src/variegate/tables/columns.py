@@ -35,7 +35,7 @@ class Columns:
 
     Parameters
     ----------
-    group, label, item, relevance, cost : str, optional
+    group, label, item, relevance, cost, given : str, optional
     quality, categorical, similarity : tuple of str
     missing : {"error", "mean", "indicator"}
         As for :class:`variegate.tables.TableSelector`.  A categorical column that is
@@ -61,6 +61,7 @@ class Columns:
     similarity: tuple[str, ...] = ()
     relevance: str | None = None
     cost: str | None = None
+    given: str | None = None
     missing: str = MISSING[0]
     vectors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     ages: Mapping[str, str] = field(default_factory=dict)
@@ -175,9 +176,11 @@ class Columns:
     def check_parts(self) -> None:
         """Refuse a column in two roles that exclude each other.
 
-        The label is not group, item, cost or relevance; the item is not the group.
+        The label is not group, item, cost or relevance; the item is not the group; the
+        given column is neither of these three.
         """
         pairs = [("group", "label"), ("group", "item"), ("label", "item")]
+        pairs += [(role, "given") for role in ("group", "label", "item")]
         pairs += [("label", "cost"), ("label", "relevance")]
         for one, other in pairs:
             name = getattr(self, one)
@@ -185,9 +188,9 @@ class Columns:
                 raise TableError(f"column {name!r} cannot be both {one} and {other}")
 
     def excluded_from_features(self) -> list[str]:
-        """Return the group, label, item and cost columns, which cannot be features."""
+        """Return group, label, item, cost and given, which cannot be features."""
         # The relevance may be a quality, too.
-        parts = (self.group, self.label, self.item, self.cost)
+        parts = (self.group, self.label, self.item, self.cost, self.given)
         return [name for name in parts if name is not None]
 
     def features(self) -> tuple[str, ...]:
@@ -289,8 +292,8 @@ def match_columns(
     for name in found:
         if name in taken:
             raise TableError(
-                f"column {name!r} cannot be both the group, label, item or cost and "
-                f"part of {part}"
+                f"column {name!r} cannot be both the group, label, item, cost or given "
+                f"and part of {part}"
             )
     return tuple(dict.fromkeys(found))
 

@@ -16,6 +16,7 @@ from variegate.estimator import BoostedQuality
 from variegate.ground_set import GroundSet
 from variegate.learning.examples import Example
 from variegate.tables.cells import Batch, Cells
+from variegate.tables.counts import given_rows
 from variegate.tables.encoding import Encoding
 from variegate.tables.errors import TableError
 from variegate.tables.partitioning import GroupPartition
@@ -28,7 +29,7 @@ class Group:
 
     ``rows`` are their numbers in the table.  Of N rows, the quality is an array of
     shape (N, d), and each block of the similarity, if it has features of its own, of
-    shape (N, p); labels, costs and relevance are of shape (N,).
+    shape (N, p); labels, costs, relevance and the mask of given rows are of shape (N,).
     """
 
     name: Any
@@ -45,9 +46,18 @@ class Group:
     subtopics: list[tuple[str, ...]] | None = None
     #: For each column that limits go by, its values as numbers, (N,).
     per: tuple[IntArray, ...] = ()
+    #: Which rows are there already; None without a column of them.
+    given: BoolArray | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @property
+    def candidates(self) -> IntArray:
+        """The positions of the rows that are not given."""
+        if self.given is None:
+            return np.arange(len(self))
+        return np.flatnonzero(~self.given)
 
     @cached_property
     def ground_set(self) -> GroundSet:
@@ -60,7 +70,10 @@ class Group:
         if len(blocks) == 1:
             blocks = {"": next(iter(blocks.values()))}
         costs = None if self.costs is None else self.costs[rows]
-        return GroundSet.from_checked_arrays(self.quality[rows], blocks or None, costs)
+        given = None if self.given is None else np.flatnonzero(self.given[rows])
+        return GroundSet.from_checked_arrays(
+            self.quality[rows], blocks or None, costs, given
+        )
 
     def wanted(self) -> IntArray:
         """Return the positions of rows labelled 1; refuse a group without labels."""
@@ -129,6 +142,7 @@ class EncodedRows:
             {n: int(rows[part].sum()) for n, rows in self.unknown.items()},
             cut(every.subtopics),
             tuple(numbers[part].copy() for numbers in every.per),
+            cut(every.given),
         )
 
 
@@ -200,7 +214,7 @@ class GroupReader:
         label = columns.label if self.labels is None else None
         parts = (columns.group, label, columns.item, columns.cost, columns.relevance)
         features = {column.name: column for column in encoding.columns()}
-        also = (columns.subtopics, *columns.per)
+        also = (columns.given, columns.subtopics, *columns.per)
         batch = self.rows.read_all(partition.rows, *parts, *also, *features)
         index = GroupIndex()
         numbers = index.numbers(batch, columns.group)
@@ -236,6 +250,7 @@ class GroupReader:
                 None if columns.subtopics is None else batch[columns.subtopics].names()
             ),
             per=tuple(GroupIndex().numbers(batch, name) for name in columns.per),
+            given=given_rows(batch, columns.given),
         )
         unknown = {n: column.is_unknown(batch[n]) for n, column in features.items()}
         return EncodedRows(

@@ -93,13 +93,14 @@ class FittedSelector(Application):
         label: str | None = None,
         cost: str | None = None,
         relevance: str | None = None,
+        given: str | None = None,
     ) -> Self:
         """Return a copy for tables with these columns; None keeps a column's name."""
         check_is_fitted(self, "policy_")
         other = copy.copy(self)
-        given = {"group": group, "label": label, "cost": cost}
-        given |= {"relevance": relevance}
-        other.columns_ = self.columns_.with_roles(given)
+        roles = {"group": group, "label": label, "cost": cost}
+        roles |= {"relevance": relevance, "given": given}
+        other.columns_ = self.columns_.with_roles(roles)
         return other
 
     def _set_names(self, names: Sequence[str]) -> None:
@@ -152,8 +153,8 @@ class FittedSelector(Application):
         -------
         Choices
             Arrays with a value for each row: whether it is selected, its rank in its
-            group, and the probability with which the model includes it; and for each
-            group how the search ended.
+            group, and the probability with which the model includes it, NaN for given
+            rows; and for each group how the search ended.
         """
         check_is_fitted(self, "policy_")
         progress = self._progress(progress)
@@ -272,7 +273,10 @@ class FittedSelector(Application):
         return self.choose(X).selected
 
     def inclusion_probability(self, X: Any) -> FloatArray:
-        """Return the probability that the model includes each row, (n_rows,)."""
+        """Return the probability that the model includes each row, (n_rows,).
+
+        It is NaN for given rows.
+        """
         probability = self.choose(X).probability
         assert probability is not None  # a model always tells
         return probability

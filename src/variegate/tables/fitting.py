@@ -70,7 +70,7 @@ if TYPE_CHECKING:
 #: Parameters for the roles of columns.
 _COLUMNS = (
     "group", "label", "item", "quality", "categorical", "similarity", "relevance",
-    "cost", "missing",
+    "cost", "given", "missing",
 )  # fmt: skip
 
 #: Factors of the odds at which held-out scores are shown.

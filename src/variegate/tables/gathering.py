@@ -41,8 +41,8 @@ from variegate.partitions import Engine, Serial
 from variegate.tables.batches import data_bytes
 from variegate.tables.cells import Cells
 from variegate.tables.columns import Columns, check_column_exists
+from variegate.tables.counts import Counts, scan_groups
 from variegate.tables.errors import TableError
-from variegate.tables.partitioning import Counts, scan_groups
 from variegate.tables.reading import FORMATS, TableFile
 from variegate.tables.rows import RowReader, check_sortable, sortable_schema
 from variegate.tables.shuffle import (

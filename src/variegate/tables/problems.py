@@ -44,7 +44,7 @@ from variegate.tables.table import Table, first_cells, rows_of
 _TRIED = 200
 
 #: Roles of one column, and of several.
-_SINGLE = ("group", "label", "item", "relevance", "cost", "subtopics")
+_SINGLE = ("group", "label", "item", "relevance", "cost", "given", "subtopics")
 _LISTS = ("quality", "categorical", "similarity")
 _NOTHING: dict[str, Any] = dict.fromkeys(_LISTS, ())
 

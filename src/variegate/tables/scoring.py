@@ -143,11 +143,11 @@ class ScoringSelector(FittedSelector):
         roles: dict[str, Any] = {"use_labels": y is None, "limit": limit}
         reading |= {"labels": labels, "skip_unreadable": skip_unreadable, "least": 2}
         for other, selector in (others or {}).items():
-            for role in ("group", "label"):
+            for role in ("group", "label", "given"):
                 if getattr(self.columns_, role) != getattr(selector.columns_, role):
                     raise TableError(
-                        "the models go by different columns of groups or labels, so "
-                        "that there is nothing to compare"
+                        "the models go by different columns of groups, labels or given "
+                        "rows, so that there is nothing to compare"
                     )
             columns = selector._required_columns(**roles)
             groups, used = _labelled_groups(selector, table, columns, **reading)

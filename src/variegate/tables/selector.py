@@ -69,6 +69,12 @@ class TableSelector(ScoringSelector):
         The column of costs, for a budget.
     relevance : str, optional
         The column for untrained methods, in :meth:`evaluate` and :meth:`report`.
+    given : str, optional
+        The column that is 1 in rows that are there already, such as the first page of
+        results, and 0 in the candidates.  Candidates are chosen beside the given rows
+        of their group, unlike them.  Given rows are never chosen, not labelled 1, and
+        do not count for ``k``, ``budget``, ``at_most`` and scores.  Groups of given
+        rows alone are left out of ``fit`` and ``evaluate``.
     missing : {"error", "mean", "indicator"}, default="error"
         What to do where a cell is empty.
     empty_groups : {"error", "keep", "drop"}, default="error"
@@ -216,6 +222,7 @@ class TableSelector(ScoringSelector):
         verbose: bool = False,
         device: str | None = None,
         quality_model: str = QUALITY_MODELS[0],
+        given: str | None = None,
     ) -> None:
         self.group = group
         self.label = label
@@ -247,6 +254,7 @@ class TableSelector(ScoringSelector):
         self.verbose = verbose
         self.device = device
         self.quality_model = quality_model
+        self.given = given
 
     # Learning ---------------------------------------------------------------------
 

@@ -33,16 +33,15 @@ from variegate.partitions import Engine, Serial
 from variegate.partitions.engine import is_local
 from variegate.report.wording import count
 from variegate.tables.columns import Columns, missing_label_error
+from variegate.tables.counts import Counts, scan_groups
 from variegate.tables.derived import Derivation, newest_date, resolve_derived
 from variegate.tables.encoding import ColumnStatistics, Encoding
 from variegate.tables.errors import TableError
 from variegate.tables.partitioning import (
-    Counts,
     GroupPartition,
     cut_partitions,
     partition_bounds,
     row_width,
-    scan_groups,
 )
 from variegate.tables.rows import (
     GroupIndex,
@@ -64,14 +63,16 @@ from variegate.tables.table import (
 class Survey:
     """The groups of a table, and the partitions that they are read in.
 
-    By number of the group, ``sizes`` are its rows, and ``n_chosen`` its rows that are
-    labelled 1, None without labels.
+    By number of the group, ``sizes`` are its rows, ``n_chosen`` its rows that are
+    labelled 1, None without labels, and ``n_given`` its given rows, None without a
+    column of them.
     """
 
     #: Reads the rows of partitions; its columns are resolved.
     reader: RowReader
     sizes: IntArray
     n_chosen: IntArray | None
+    n_given: IntArray | None
     partitions: tuple[GroupPartition, ...]
     #: Tells this table from others in a run store.
     key: str
@@ -139,7 +140,7 @@ def survey_table(
     """
     label = columns.label if labels is None else None
     parts = (columns.group, label, columns.item, columns.cost, columns.relevance)
-    features = (*columns.features(), columns.subtopics, *columns.per)
+    features = (columns.given, *columns.features(), columns.subtopics, *columns.per)
     used = [n for n in dict.fromkeys((*parts, *features)) if n is not None]
     names = (
         Derivation(table.schema, columns).source_columns(used) or table.schema.names[:1]
@@ -203,6 +204,7 @@ def survey_table(
         reader,
         counts.sizes,
         counts.n_chosen,
+        counts.n_given,
         partitions,
         key,
         tuple(zip(every, accumulate(n_rows, initial=0), strict=False)),
@@ -298,7 +300,7 @@ def usable_groups(found: Survey, empty_groups: str) -> IntArray:
     """Return sorted numbers of the groups to use; refuse a table without labels.
 
     ``empty_groups`` tells whether groups without a row labelled 1 are an "error", or
-    used ("keep") or not ("drop").
+    used ("keep") or not ("drop").  Groups whose rows are all given are not used.
     """
     check_choice("empty_groups", empty_groups, EMPTY_GROUPS)
     n_chosen = found.n_chosen
@@ -307,7 +309,10 @@ def usable_groups(found: Survey, empty_groups: str) -> IntArray:
     if not n_chosen.any():
         where = f" in column {found.columns.label!r}" if found.columns.label else ""
         raise TableError(f"no row is labelled 1{where}: nothing was chosen")
-    empty = n_chosen == 0
+    is_open = np.ones(len(found), dtype=bool)
+    if found.n_given is not None:
+        is_open = found.n_given < found.sizes
+    empty = (n_chosen == 0) & is_open
     if empty.any() and empty_groups == "error":
         n_empty, drop = int(empty.sum()), Setting("empty_groups", "drop")
         raise TableError(
@@ -320,7 +325,7 @@ def usable_groups(found: Survey, empty_groups: str) -> IntArray:
             ")",
             fixes=[drop],
         )
-    return np.flatnonzero(~empty) if empty_groups == "drop" else np.arange(len(found))
+    return np.flatnonzero(is_open & ~empty if empty_groups == "drop" else is_open)
 
 
 def hold_out_groups(

@@ -23,13 +23,14 @@ _N_FOLDS = 3
 
 
 def boosted_fold(fold: Fold, seed: int) -> Fold:
-    """Return a fold with boosted log-odds as the last quality feature of all items.
+    """Return a fold with boosted log-odds as the last quality feature of candidates.
 
     Those of items to learn from are by trees fitted to other ground sets, of held-out
-    items by trees fitted to all of them.  ``seed`` is for the trees.
+    items by trees fitted to all of them; given items, whose quality has no effect, have
+    zeros.  ``seed`` is for the trees.
     """
     ground_sets = list(fold.ground_sets)
-    sizes = [len(ground_sets[position]) for position in fold.learned]
+    sizes = [len(ground_sets[position].candidate_quality) for position in fold.learned]
     model, scores = BoostedQuality.fit_out_of_fold(
         *_stack_items(fold, fold.learned),
         np.repeat(np.arange(len(sizes)), sizes),
@@ -43,16 +44,15 @@ def boosted_fold(fold: Fold, seed: int) -> Fold:
         ground_sets[position] = _with_feature(ground_sets[position], own)
     for position in fold.held_out:
         ground_set = ground_sets[position]
-        own = model.scores(ground_set.quality)
+        own = model.scores(ground_set.candidate_quality)
         ground_sets[position] = _with_feature(ground_set, own)
     return replace(fold, ground_sets=ground_sets)
 
 
 def can_be_boosted(fold: Fold) -> bool:
     """Return whether there are two sets to learn from, and wanted and other items."""
-    n_wanted = sum(len(fold.subsets[position]) for position in fold.learned)
-    n_items = sum(len(fold.ground_sets[position]) for position in fold.learned)
-    return len(fold.learned) > 1 and 0 < n_wanted < n_items
+    _, wanted = _stack_items(fold, fold.learned)
+    return len(fold.learned) > 1 and bool(wanted.any() and not wanted.all())
 
 
 def trees_predict_better(fold: Fold) -> bool:
@@ -77,13 +77,25 @@ def trees_predict_better(fold: Fold) -> bool:
 
 
 def _stack_items(fold: Fold, positions: IntArray) -> tuple[FloatArray, BoolArray]:
-    """Return quality features (n, d) and wanted mask (n,) of the items of some sets."""
+    """Return quality features (n, d) and wanted mask (n,) of candidates of sets."""
     some = [fold.ground_sets[position] for position in positions]
-    wanted = map(as_indicator, (fold.subsets[p] for p in positions), map(len, some))
-    return np.concatenate([one.quality for one in some]), np.concatenate(list(wanted))
+    wanted = [
+        as_indicator(fold.subsets[position], len(one))[one.candidates]
+        for position, one in zip(positions, some, strict=True)
+    ]
+    return np.concatenate([one.candidate_quality for one in some]), np.concatenate(
+        wanted
+    )
 
 
 def _with_feature(ground_set: GroundSet, values: FloatArray) -> GroundSet:
-    """Return a ground set with one more quality feature, and the same similarity."""
-    quality = np.column_stack([ground_set.quality, values])
-    return GroundSet.from_checked_arrays(quality, ground_set.blocks, ground_set.costs)
+    """Return a ground set with one more quality feature, and the same similarity.
+
+    ``values`` are of the candidates; given items have zeros.
+    """
+    feature = np.zeros(len(ground_set))
+    feature[ground_set.candidates] = values
+    quality = np.column_stack([ground_set.quality, feature])
+    return GroundSet.from_checked_arrays(
+        quality, ground_set.blocks, ground_set.costs, ground_set.given
+    )

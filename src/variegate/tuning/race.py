@@ -259,9 +259,11 @@ class LearnedDPP:
         largest = max(rule.k or 0 for rule in self.rules)
         rows = []
         for position, ground_set in enumerate(ground_sets):
-            members, items = wanted[position], np.arange(len(ground_set))
             with name_position_in_errors(position):
                 ensemble = fitted.ensemble(ground_set)
+                # Numbers among the candidates, as given items are never chosen.
+                members = np.searchsorted(ensemble.items, wanted[position])
+                items = np.arange(len(ensemble))
                 order = rank_members(ensemble, items, largest)
                 by_size = f_of_first(as_indicator(members, len(items)), order, largest)
                 rows.append(
@@ -280,7 +282,7 @@ class LearnedDPP:
 
 
 def _decode(ensemble: LEnsemble, rule: Any) -> IntArray:
-    """Return the numbers of the items chosen by a rule whose ``how`` is a decoder."""
+    """Return positions of items chosen by a rule whose ``how`` is a decoder."""
     return ensemble.decode(rule.how, random_state=0).indices
 
 
@@ -314,8 +316,8 @@ class TwoStage:
         largest = max(rule.k or 0 for rule in self.rules)
         curves = []
         for ground_set, members in zip(ground_sets, wanted, strict=True):
-            relevance = ground_set.quality @ fitted
-            flags = as_indicator(members, len(ground_set))
+            relevance = ground_set.candidate_quality @ fitted
+            flags = as_indicator(members, len(ground_set))[ground_set.candidates]
             curves.append(
                 f_by_ordering(ground_set, relevance, flags, largest, orderings)
             )
@@ -332,7 +334,7 @@ class TwoStage:
         """
         direction = _regression_direction(ground_sets, subsets)
         along = [
-            GroundSet((gs.quality @ direction)[:, None], gs.similarity)
+            GroundSet((gs.quality @ direction)[:, None], gs.similarity, given=gs.given)
             for gs in ground_sets
         ]
         model = fit_by_steps(self.model, omega, along, subsets)
@@ -344,12 +346,18 @@ class TwoStage:
 def _regression_direction(
     ground_sets: Sequence[GroundSet], subsets: Sequence[IntArray]
 ) -> FloatArray:
-    """Return coefficients (features,) of a logistic regression, zeros for one class."""
+    """Return coefficients (features,) of a logistic regression, zeros for one class.
+
+    It learns from candidates, not from given items.
+    """
     from sklearn.linear_model import LogisticRegression  # slow to import
 
-    X = np.concatenate([ground_set.quality for ground_set in ground_sets])
-    flags = map(as_indicator, subsets, map(len, ground_sets))
-    chosen = np.concatenate(list(flags))
+    X = np.concatenate([ground_set.candidate_quality for ground_set in ground_sets])
+    flags = [
+        as_indicator(members, len(ground_set))[ground_set.candidates]
+        for ground_set, members in zip(ground_sets, subsets, strict=True)
+    ]
+    chosen = np.concatenate(flags)
     scale = X.std(axis=0)
     scale[scale == 0.0] = 1.0
     if chosen.all() or not chosen.any():

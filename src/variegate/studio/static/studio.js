@@ -350,6 +350,7 @@ async function fetchProbability(omega) {
 /** Pick item n, or take it back. */
 function toggle(n) {
   if (!studio.items[n] || studio.shown !== studio.state.group.number) return;
+  if (studio.items[n].given) return speak(`${studio.items[n].title} is already there`);
   const picked = !chosen().has(n);
   if (studio.preview) commitOmega();
   studio.pending.set(n, picked);
@@ -568,13 +569,17 @@ function itemNode(n) {
   node.setAttribute("aria-posinset", String(n + 1));
   node.setAttribute("aria-setsize", String(studio.items.length));
   node.dataset.n = n;
+  if (item.given) {
+    node.classList.add("given");
+    node.setAttribute("aria-disabled", "true");
+  }
   const words = make("div", { className: "words" });
   words.append(make("span", { className: "title", dir: "auto" }, item.title));
   if (item.text || $("items").classList.contains("table")) {
     words.append(" ", make("span", { className: "text", dir: "auto" }, item.text ?? ""));
   }
   if (item.fields.length) words.append(" ", fieldsNode(item));
-  const mark = make("span", { className: "mark" }, "proposed");
+  const mark = make("span", { className: "mark" }, item.given ? "already there" : "proposed");
   const chance = make("span", { className: "chance", "aria-hidden": "true" });
   const foot = make("div", { className: "foot" }, mark, chance);
   const badge = make("span", { className: "badge", "aria-hidden": "true" }, "✓\ufe0e");
@@ -724,7 +729,9 @@ function showZoom() {
   $("zoom-fields").textContent = item.fields.map(([name, value]) => `${name} ${value}`).join(" · ");
   const isChosen = chosen().has(studio.active);
   $("zoom-pick").setAttribute("aria-pressed", String(isChosen));
-  $("zoom-pick").textContent = isChosen ? "✓\ufe0e Chosen" : "Choose";
+  $("zoom-pick").disabled = item.given;
+  $("zoom-pick").textContent = item.given ? "Already there"
+    : isChosen ? "✓\ufe0e Chosen" : "Choose";
   $("zoom-before").disabled = studio.active <= 0;
   $("zoom-after").disabled = studio.active >= studio.items.length - 1;
 }
@@ -1087,8 +1094,12 @@ function drawWhy(item, n, why) {
     );
   }
   if (why.like) parts.push(...likeNode(why.like));
-  parts.push(make("h3", {}, "Parts of its quality"));
-  parts.push(why.quality.length ? barsOf(why.quality.map((part) => ({
+  if (item.given) {
+    parts.push(make("p", { className: "note" },
+      "Already there: items unlike this one are proposed."));
+  }
+  if (!item.given) parts.push(make("h3", {}, "Parts of its quality"));
+  if (!item.given) parts.push(why.quality.length ? barsOf(why.quality.map((part) => ({
     name: part.name, value: part.part, note: part.value,
   }))) : make("p", { className: "note" }, "Nothing is learned yet: all items have equal quality."));
   if (item.fields.length) {

@@ -104,6 +104,7 @@ def about_columns(selector: TableSelector) -> list[tuple[str, str, str]]:
         ("item", columns.item, "identifies a row in its group"),
         ("cost", columns.cost, "for budgets"),
         ("relevance", columns.relevance, "for untrained methods"),
+        ("given", columns.given, "1 in rows that are there already"),
     )
     rows = [(role, name, how) for role, name, how in single if name is not None]
     encoding = selector.encoding_

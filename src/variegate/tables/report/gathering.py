@@ -209,5 +209,6 @@ def _rows_to_show(rank: IntArray, probability: Any, wanted: Any) -> list[int]:
     rest = np.flatnonzero(rank == 0)
     rest = rest[np.argsort(-probability[rest], kind="stable")]
     missed = rest[wanted[rest]]
-    others = rest[~wanted[rest]][:3]
+    # Given rows have no probability.
+    others = rest[~wanted[rest] & ~np.isnan(probability[rest])][:3]
     return [*by_rank.tolist(), *missed.tolist(), *others.tolist()]
