@@ -14,8 +14,6 @@ from variegate.studio.choices import untrained_choice
 from variegate.tables import Columns, TableSelector, select_untrained, write_table
 from variegate.tables.table import as_table
 
-pytest.importorskip("variegate.baselines.redundancy")
-
 UNTRAINED = Columns(
     group="query", similarity=("embedding",), relevance="score", cost="tokens",
     given="shown",

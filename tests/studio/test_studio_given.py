@@ -156,7 +156,6 @@ def test_why_names_the_nearest_of_chosen_and_given_rows(proposer, material):
 
 
 def test_picks_are_learned_beside_given_rows(material, examples):
-    pytest.importorskip("variegate.baselines.redundancy")
     learner = GroupLearner(
         material._ground_sets, material.kernels, material.feature_names
     )
