@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import reference
-from variegate.baselines import METHODS, select
+from variegate.baselines import METHODS, clustering, select
 from variegate.baselines import methods as baselines
 from variegate.linalg import cosine as _cosine
 from variegate.linalg import greedy
@@ -330,7 +330,7 @@ def test_k_medoids_clusters_as_well_as_scikit_learn():
 
     rng = np.random.default_rng(0)
     runs = [
-        baselines._cluster_items(F, baselines._draw_seeds(F, np.zeros(400), 5, rng))
+        clustering.cluster_items(F, clustering.draw_seeds(F, np.zeros(400), 5, rng))
         for _ in range(5)
     ]
     labels, _ = min(runs, key=lambda run: run[1])

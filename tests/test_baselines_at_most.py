@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 import variegate as vg
 from test_decoding_at_most import draw_limits, feasible_subsets, is_within
-from variegate.baselines import METHODS, methods, units
+from variegate.baselines import METHODS, units
 from variegate.baselines import select as plain_select
+from variegate.baselines.items import Items
 from variegate.linalg import greedy as greedy_rows
 
 ONE_BY_ONE = ("dpp", "mmr", "max-min", "top")
@@ -99,14 +100,14 @@ def items_of(embeddings, relevance, before, diversity, closed):
     open_items = np.flatnonzero(~closed)
 
     def order(method):
-        items = methods.Items(
+        some = Items(
             F[open_items],
             z[open_items],
             np.searchsorted(open_items, np.sort(before)),
             diversity,
             np.random.default_rng(0),
         )
-        return open_items[method(items, 1)[0]]
+        return open_items[method(some, 1)[0]]
 
     return order
 

@@ -97,6 +97,37 @@ def test_texts_without_sentences_leave_nothing():
         extractor.extract(QUESTION, [])
 
 
+@pytest.mark.parametrize("budget", [None, 8, 40])
+def test_sentences_of_the_prompt_are_left_out(budget):
+    prompt = ["See below.\nThe tank  holds ten\nlitres of water. It is of use."]
+    extracts = EvidenceExtractor(budget, count_words if budget else None).extract(
+        QUESTION, TEXTS, given=prompt
+    )
+    # As if the sentence, which two documents have, had never been there.
+    sentence = "The tank holds ten litres of water."
+    others = [text.replace(sentence, "") for text in TEXTS]
+    alone = EvidenceExtractor(budget, count_words if budget else None).extract(
+        QUESTION, others
+    )
+    assert [(one.place, one.text) for one in extracts] == [
+        (one.place, one.text) for one in alone
+    ]
+    sentences = [sentence, "The tank is of steel."]
+    model = EvidenceSelector.pretrained()
+    chosen = model.select(QUESTION, sentences, "1s", given=prompt)
+    assert chosen.selection.indices.tolist() == [1]
+    assert EvidenceExtractor().extract(QUESTION, TEXTS, given=[]) == (
+        EvidenceExtractor().extract(QUESTION, TEXTS)
+    )
+
+
+def test_a_prompt_with_all_sentences_leaves_nothing():
+    with pytest.warns(ContextWarning, match="the prompt has all sentences of the doc"):
+        assert EvidenceExtractor().extract(QUESTION, TEXTS, given=TEXTS) == []
+    with pytest.raises(TypeError, match="given must be a list of texts, not one text"):
+        EvidenceExtractor().extract(QUESTION, TEXTS, given=TEXTS[0])
+
+
 def test_a_budget_that_nothing_fits_leaves_nothing():
     extractor = EvidenceExtractor(2, count_words)
     with pytest.warns(ContextWarning, match="fits 2 tokens, the shortest has 4: none"):

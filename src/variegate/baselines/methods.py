@@ -20,6 +20,14 @@ top                the largest ``z_j``
 random             each subset of ``k`` items with the same probability
 =================  ==================================================================
 
+Given items, which are there already, stand among ``Y`` in "dpp", "mmr", "max-min" and
+"facility-location", but are not candidates: "dpp" takes the determinant of ``Y`` and
+the given items together, over that of the given items.  Past the rank, where it is
+zero, "mmr" chooses the rest, near copies (a cosine of 0.9 or more) last.  "k-medoids"
+has them as fixed centres besides its own ``k``: an item that is nearer to a given item
+than to these belongs to it, and is chosen last.  For "top" and "random" they make no
+difference.  No method chooses a copy of a given item.
+
 With limits on labels, an item whose label is used up is not chosen: the methods that
 choose one by one leave it out of every later step, "k-medoids" takes the next item of
 the cluster, and "random" the next of a random order.
@@ -40,19 +48,21 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
 
 from variegate._typing import BoolArray, FloatArray, IntArray
-from variegate.decoding import Constraint
-from variegate.linalg.cosine import chunks, round_off
+from variegate.baselines.clustering import cluster_items, draw_seeds, rank_members
+from variegate.baselines.items import Items
+from variegate.baselines.redundancy import COPY, NEAR_COPY, Nearest
+from variegate.linalg.cosine import round_off
 from variegate.linalg.greedy import choose_rows
-from variegate.linalg.limits import MAX_PAIRED, RANK_TOLERANCE
+from variegate.linalg.limits import MAX_PAIRED, NOISE_SHARE, RANK_TOLERANCE
 
-__all__ = ["METHODS", "Items"]
+__all__ = ["METHODS"]
 
 #: Candidates whose coverage is brought up to date at a time.
 _BATCH = 64
@@ -60,64 +70,8 @@ _BATCH = 64
 #: Squares of qualities further apart than exp(this) are not numbers.
 _WIDEST_QUALITY = 600.0
 
-#: Items are copies of each other from this cosine on.
-_COPY = 1.0 - 1e-9
-
-#: Starts of k-medoids, and the end of each: after this many rounds, or when the cost
-#: falls by less than this share of it.
+#: Starts of k-medoids.
 _RESTARTS = 5
-_MAX_ROUNDS = 100
-_LEAST_FALL = 1e-4
-
-
-@dataclass(frozen=True, eq=False)
-class Items:
-    """Items to choose from, and ``included``, the numbers of those chosen before.
-
-    Symbols are those of the module; ``limit`` has ``at_most`` and perhaps ``k``, the
-    number of all items that will be chosen, with the included.
-    """
-
-    F: FloatArray
-    z: FloatArray
-    included: IntArray
-    diversity: float
-    rng: np.random.Generator
-    limit: Constraint | None = None
-
-    def others(self) -> IntArray:
-        """Return the numbers of items not included, the most relevant first."""
-        ranked = np.argsort(-self.z, kind="stable")
-        return ranked[self.is_open()[ranked]]
-
-    def is_open(self) -> BoolArray:
-        """Return a mask (N,) of the items not included, whatever the limit."""
-        return ~np.isin(np.arange(len(self.F)), self.included)
-
-    def leaves_room(self, chosen: list[int]) -> BoolArray:
-        """Return a mask (N,) of the items that may be added to included and chosen."""
-        if self.limit is None:
-            return np.ones(len(self.F), dtype=bool)
-        return self.limit.leaves_room([*self.included.tolist(), *chosen])
-
-    def first_allowed(
-        self, order: IntArray, k: int, chosen: list[int] | None = None
-    ) -> IntArray:
-        """Return the first ``k`` of ``order`` that the limit allows together.
-
-        ``chosen`` are items chosen after the ``included``: both count within the limit.
-        With ``limit.k``, items that leave fewer than so many in all are skipped.
-        """
-        if self.limit is None or self.limit.at_most is None:
-            return order[:k]
-        at_most, before = self.limit.at_most, chosen or []
-        if self.limit.k is None or len(at_most.labels) == 1:
-            return at_most.first_allowed(order, k, [*self.included.tolist(), *before])
-        taken: list[int] = []
-        while len(taken) < k and len(order):
-            order = order[self.leaves_room([*before, *taken])[order]]
-            taken += order[:1].tolist()
-        return np.array(taken, dtype=np.intp)
 
 
 #: From items and ``k`` to the numbers of ``k`` that are not included, in the order of
@@ -140,61 +94,112 @@ def _choose_random(items: Items, k: int) -> IntArray:
 
 def _choose_mmr(items: Items, k: int) -> IntArray:
     """Return ``k`` item numbers, chosen one by one by maximal marginal relevance."""
-    F, z, diversity = items.F, items.z, items.diversity
-    nearest = np.full(len(F), -np.inf)
-    available = np.ones(len(F), dtype=bool)
-    chosen: list[int] = []
+    if len(items.included) or len(items.given):
+        return _go_on_by_mmr(items, [], k)
+    first = _choose_top(items, 1).tolist()
+    return np.array([*first, *_go_on_by_mmr(items, first, k - 1)], dtype=np.intp)
 
-    def take(item: int) -> None:
-        """Choose an item, and update the largest similarity of each to the chosen."""
-        chosen.append(item)
+
+def _go_on_by_mmr(
+    items: Items, chosen: list[int], k: int, is_past_rank: bool = False
+) -> IntArray:
+    """Return ``k`` more item numbers after the ``chosen``, by marginal relevance.
+
+    Copies of earlier items come last; past the rank, near copies and rows of zeros do.
+    """
+    z, diversity = items.weights, items.diversity
+    nearest = Nearest(items.F, items.given if diversity > 0.0 else items.given[:0])
+    available = np.ones(len(items.F), dtype=bool)
+    chosen = list(chosen)
+
+    def score_of(rows: IntArray | slice) -> FloatArray:
+        """Return scores, rounded: ties do not depend on the scale of relevance."""
+        similarity = diversity * nearest.values[rows] if diversity > 0.0 else 0.0
+        return round_off((1.0 - diversity) * z[rows] - similarity)
+
+    limit = COPY
+    if is_past_rank:
+        limit = NEAR_COPY
+        nearest.values[~items.F.any(axis=1)] = 1.0
+    for item in [*items.included.tolist(), *chosen]:
+        nearest.add_chosen(item)
         available[item] = False
-        np.maximum(nearest, round_off(F @ F[item]), out=nearest)
-
-    for item in items.included.tolist() or _choose_top(items, 1).tolist():
-        take(item)
-    while len(chosen) < len(items.included) + k:
+    n_before = len(chosen)
+    while len(chosen) < n_before + k:
         if items.limit is not None:
-            available &= items.leaves_room(chosen[len(items.included) :])
-            if not available.any():
-                break
-        # Rounded, so that ties do not depend on the scale of relevance.
-        score = round_off((1.0 - diversity) * z - diversity * nearest)
-        preferred = available & (nearest < _COPY) if diversity > 0.0 else available
-        if not preferred.any():
-            preferred = available
-        take(int(np.argmax(np.where(preferred, score, -np.inf))))
-    return np.array(chosen[len(items.included) :], dtype=np.intp)
+            available &= items.leaves_room(chosen)
+        best = None
+        if diversity > 0.0:
+            best = nearest.best_item(score_of, available, limit)
+        if best is None:
+            best = nearest.best_item(score_of, available, np.inf)
+        if best is None:
+            break
+        chosen.append(best)
+        available[best] = False
+        nearest.add_chosen(best)
+    return np.array(chosen[n_before:], dtype=np.intp)
 
 
 def _choose_dpp(items: Items, k: int) -> IntArray:
     """Return ``k`` item numbers, by greedy determinant; past the rank, by relevance."""
     if items.diversity == 0.0:
         return _choose_top(items, k)
-    F, squared = _project_out(items.F, items.included)
-    # A diversity so small that the weight overflows is one of relevance alone.
-    weight = min(2.0 * (1.0 - items.diversity) / items.diversity, 1e100)
-    log_squared_quality = weight * (items.z - items.z[items.is_open()].max())
-    squared[~items.leaves_room([])] = 0.0
-    leaves_room = None if items.limit is None else items.leaves_room
-    count = min(k, F.shape[1])
-    if log_squared_quality.min() > -_WIDEST_QUALITY:
-        B = F * np.exp(log_squared_quality / 2.0)[:, None]
-        # Not from the rows, whose squared lengths differ in the last digit.
-        lengths = squared * np.exp(log_squared_quality)
-        chosen, _ = choose_rows(B, lengths, count, leaves_room=leaves_room)
+    if len(items.given):
+        chosen = _choose_given_others(items, k)
     else:
-        chosen = _choose_in_logarithms(
-            F, log_squared_quality, squared, count, leaves_room
-        )
+        F, squared = _project_out(items.F, items.included)
+        basis = np.zeros((0, F.shape[1]))
+        chosen = _choose_by_determinant(items, F, squared, basis, k)
     if len(chosen) == k:
         return chosen
+    if len(items.given):
+        more = _go_on_by_mmr(items, chosen.tolist(), k - len(chosen), True)
+        return np.concatenate([chosen, more])
     rest = items.others()
     rest = rest[~np.isin(rest, chosen)]
     is_zero = ~items.F[rest].any(axis=1)
     rest = rest[np.argsort(is_zero, kind="stable")]
     more = items.first_allowed(rest, k - len(chosen), chosen.tolist())
     return np.concatenate([chosen, more])
+
+
+def _choose_given_others(items: Items, k: int) -> IntArray:
+    """Return up to ``k`` item numbers by the determinant besides given items.
+
+    Fewer where no item is left that leaves the span of given and included items.
+    """
+    if len(items.basis) == items.F.shape[1]:
+        return np.zeros(0, dtype=np.intp)
+    squared = np.where(items.F.any(axis=1), 1.0, 0.0)
+    squared[items.included] = 0.0
+    return _choose_by_determinant(items, items.F, squared, items.basis, k)
+
+
+def _choose_by_determinant(
+    items: Items, F: FloatArray, squared: FloatArray, basis: FloatArray, k: int
+) -> IntArray:
+    """Return up to ``k`` item numbers, greedily by the determinant of rows of ``F``.
+
+    ``squared`` (N,) are squared lengths of the rows, zero of items left out; only their
+    parts orthogonal to ``basis`` (rank, D) count.
+    """
+    weights, diversity = items.weights, items.diversity
+    # A diversity so small that the weight overflows is one of relevance alone.
+    weight = min(2.0 * (1.0 - diversity) / diversity, 1e100)
+    log_squared_quality = weight * (weights - weights[items.is_open()].max())
+    squared[~items.leaves_room([])] = 0.0
+    leaves_room = None if items.limit is None else items.leaves_room
+    count = min(k, F.shape[1] - len(basis))
+    if log_squared_quality.min() > -_WIDEST_QUALITY:
+        B = F * np.exp(log_squared_quality / 2.0)[:, None]
+        # Not from the rows, whose squared lengths differ in the last digit.
+        lengths = squared * np.exp(log_squared_quality)
+        chosen, _ = choose_rows(B, lengths, count, leaves_room=leaves_room, basis=basis)
+        return chosen
+    return _choose_in_logarithms(
+        F, log_squared_quality, squared, count, leaves_room, basis
+    )
 
 
 def _project_out(F: FloatArray, included: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -218,25 +223,29 @@ def _choose_in_logarithms(
     lengths: FloatArray,
     count: int,
     leaves_room: Callable[[list[int]], BoolArray] | None,
+    basis: FloatArray,
 ) -> IntArray:
     """Choose up to ``count`` items greedily; return their numbers in this order.
 
     The gain is ``log_squared_quality`` (N,) plus the logarithm of the squared length
-    left of the row, at first ``lengths`` (N,).  Items of length 0 are left out, and
-    those not in the mask ``leaves_room(chosen)``.
+    left of the row, at first ``lengths`` (N,) less the part along the ``basis``.  Items
+    of length 0 are left out, and those not in the mask ``leaves_room(chosen)``.
     """
     chosen: list[int] = []
-    directions = np.empty((count, F.shape[1]))
-    residual = lengths.copy()
-    while len(chosen) < count and (usable := residual > RANK_TOLERANCE).any():
+    directions = np.concatenate([basis, np.empty((count, F.shape[1]))])
+    residual, floor = lengths.copy(), RANK_TOLERANCE
+    if len(basis):
+        residual -= ((F @ basis.T) ** 2).sum(axis=1)
+        floor = NOISE_SHARE
+    while len(chosen) < count and (usable := residual > floor).any():
         gain = np.log(np.where(usable, residual, 1.0)) + log_squared_quality
         item = int(np.argmax(np.where(usable, gain, -np.inf)))
         direction = F[item].copy()
-        earlier = directions[: len(chosen)]
+        earlier = directions[: len(basis) + len(chosen)]
         for _ in range(2):  # once more, to be orthogonal to rounding
             direction -= (earlier @ direction) @ earlier
         direction /= np.linalg.norm(direction)
-        directions[len(chosen)] = direction
+        directions[len(basis) + len(chosen)] = direction
         residual -= (F @ direction) ** 2
         residual[item] = 0.0
         chosen.append(item)
@@ -250,7 +259,7 @@ def _choose_facilities(items: Items, k: int) -> IntArray:
 
     As gains only shrink, those that may be the largest are computed anew (Minoux).
     """
-    F, z, diversity = items.F, items.z, items.diversity
+    F, z, diversity = items.F, items.weights, items.diversity
     n_items = len(F)
     if n_items > MAX_PAIRED:
         raise ValueError(
@@ -258,6 +267,8 @@ def _choose_facilities(items: Items, k: int) -> IntArray:
             f"items, got {n_items}: use 'dpp' or 'mmr', or choose from a sample"
         )
     covered = np.zeros(n_items)
+    if len(items.given):
+        np.maximum(covered, items.similarity_to_given, out=covered)
     total = k + len(items.included)
     for item in items.included:
         np.maximum(covered, round_off(F @ F[item]), out=covered)
@@ -297,14 +308,15 @@ def _choose_facilities(items: Items, k: int) -> IntArray:
 def _choose_medoids(items: Items, k: int) -> IntArray:
     """Return the best item of each of ``k`` clusters, the largest cluster first."""
     others = np.sort(items.others())
-    F, z = items.F[others], items.z[others]
+    F, z = items.F[others], items.weights[others]
+    fixed = items.similarity_to_given[others] if len(items.given) else None
     best_cost, best_labels = np.inf, np.zeros(len(F), dtype=np.intp)
     for _ in range(_RESTARTS):
-        labels, cost = _cluster_items(F, _draw_seeds(F, z, k, items.rng))
+        labels, cost = cluster_items(F, draw_seeds(F, z, k, items.rng, fixed), fixed)
         if cost < best_cost - 1e-12 * len(F):
             best_cost, best_labels = cost, labels
-    sizes = np.bincount(best_labels, minlength=k)
-    ranked = _rank_members(F, z, best_labels, k, items.diversity)
+    sizes = np.bincount(best_labels, minlength=k)[:k]
+    ranked = rank_members(F, z, best_labels, k, items.diversity)
     first = [members[0] for members in ranked]
     chosen: list[int] = []
     for cluster in np.lexsort((first, -sizes)):
@@ -313,90 +325,6 @@ def _choose_medoids(items: Items, k: int) -> IntArray:
     rest = rest[~np.isin(rest, chosen)]
     chosen += items.first_allowed(rest, k - len(chosen), chosen).tolist()
     return np.array(chosen, dtype=np.intp)
-
-
-def _draw_seeds(
-    F: FloatArray, z: FloatArray, k: int, rng: np.random.Generator
-) -> IntArray:
-    """Draw ``k`` row numbers, far from each other, by k-means++; copies come last."""
-    n_draws = 2 + int(np.log(k))
-    seeds = [int(rng.integers(len(F)))]
-    cost = 1.0 - round_off(F @ F[seeds[0]])
-    while len(seeds) < k:
-        cost[seeds] = 0.0
-        cumulated = np.cumsum(cost)
-        if cumulated[-1] <= 0.0:
-            # All others are copies of seeds.
-            ranked = np.argsort(-z, kind="stable")
-            others = ranked[~np.isin(ranked, seeds)]
-            return np.array([*seeds, *others[: k - len(seeds)]], dtype=np.intp)
-        # A draw that rounds to the sum itself would be past the last item.
-        end = np.nextafter(cumulated[-1], 0.0)
-        draws = rng.uniform(0.0, end, size=n_draws)
-        candidates = np.searchsorted(cumulated, draws, side="right")
-        costs = np.minimum(cost[:, None], 1.0 - round_off(F @ F[candidates].T))
-        best = int(np.argmin(costs.sum(axis=0)))
-        seeds.append(int(candidates[best]))
-        cost = costs[:, best]
-    return np.array(seeds, dtype=np.intp)
-
-
-def _cluster_items(F: FloatArray, seeds: IntArray) -> tuple[IntArray, float]:
-    """Run k-means from rows ``seeds``; return labels (N,) and the sum of 1 - cosine."""
-    k = len(seeds)
-    labels, cost = _assign_to_centres(F, F[seeds])
-    for _ in range(_MAX_ROUNDS):
-        sums = np.array(
-            [F[members].sum(axis=0) for members in _split_by_label(labels, k)]
-        )
-        lengths = np.linalg.norm(sums, axis=1, keepdims=True)
-        centres = sums / np.where(lengths > 0.0, lengths, 1.0)
-        new_labels, new_cost = _assign_to_centres(F, centres)
-        if not new_cost < cost * (1.0 - _LEAST_FALL):
-            break
-        labels, cost = new_labels, new_cost
-    return labels, cost
-
-
-def _split_by_label(labels: IntArray, k: int) -> list[IntArray]:
-    """Return the row numbers of each of ``k`` clusters, sorted."""
-    ends = np.cumsum(np.bincount(labels, minlength=k))
-    return np.split(np.argsort(labels, kind="stable"), ends[:-1])
-
-
-def _assign_to_centres(F: FloatArray, centres: FloatArray) -> tuple[IntArray, float]:
-    """Return labels (N,) of nearest centres, and the sum of 1 - cosine.
-
-    A centre without rows gets the row that fits worst where it is.
-    """
-    labels = np.empty(len(F), dtype=np.intp)
-    closest = np.empty(len(F))
-    for rows in chunks(len(F)):
-        similarity = round_off(F[rows] @ centres.T)
-        labels[rows] = np.argmax(similarity, axis=1)
-        closest[rows] = similarity.max(axis=1)
-    sizes = np.bincount(labels, minlength=len(centres))
-    for empty in np.flatnonzero(sizes == 0):
-        # The item that fits worst where it is, if it is not alone there.
-        item = int(np.argmin(np.where(sizes[labels] > 1, closest, np.inf)))
-        sizes[labels[item]] -= 1
-        sizes[empty] = 1
-        labels[item], closest[item] = empty, 1.0
-    return labels, float((1.0 - closest).sum())
-
-
-def _rank_members(
-    F: FloatArray, z: FloatArray, labels: IntArray, k: int, diversity: float
-) -> list[IntArray]:
-    """Return row numbers by cluster, the best first; of equals the more relevant."""
-    ranked = []
-    for members in _split_by_label(labels, k):
-        rows = F[members]
-        # The mean of similarities is the similarity to the mean.
-        central = round_off(rows @ rows.mean(axis=0))
-        score = (1.0 - diversity) * z[members] + diversity * central
-        ranked.append(members[np.lexsort((-z[members], -score))])
-    return ranked
 
 
 #: The names that :func:`variegate.select` takes.

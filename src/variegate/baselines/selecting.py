@@ -10,13 +10,15 @@ from typing import Any, Literal
 import numpy as np
 
 from variegate._random import as_generator
-from variegate._typing import BoolArray, FloatArray, IntArray, RandomState, SubsetLike
-from variegate._validation import check_choice, check_count, check_real
-from variegate.baselines.methods import METHODS, Items
+from variegate._typing import BoolArray, IntArray, RandomState, SubsetLike
+from variegate._validation import check_choice, check_count
+from variegate.baselines.inputs import check_embeddings, check_relevance
+from variegate.baselines.items import Items
+from variegate.baselines.methods import METHODS
+from variegate.baselines.redundancy import find_copies
 from variegate.baselines.units import in_units, n_competing
 from variegate.decoding import Constraint
 from variegate.decoding.base import check_size
-from variegate.linalg.cosine import chunks, unit_rows
 from variegate.subsets import as_members
 
 #: Methods whose first choices do not depend on how many are asked for.
@@ -24,9 +26,6 @@ _ONE_BY_ONE = ("dpp", "mmr", "max-min", "top")
 
 #: The number of items chosen by default.
 _DEFAULT_K = 10
-
-#: Numbers of sparse embeddings that are made dense, at most: 800 MB.
-_MOST_NUMBERS = 1e8
 
 
 def select(
@@ -44,6 +43,7 @@ def select(
     random_state: RandomState = None,
     at_most: Any = None,
     per: Any = None,
+    given: Any = None,
 ) -> IntArray:
     """Choose items that are relevant and unlike each other, without learning.
 
@@ -85,6 +85,10 @@ def select(
     per : array of shape (N,) or sequence of arrays, optional
         The label of every item, such as its source: any hashable values.  Several
         limits have as many arrays: ``at_most=(2, 3), per=(brands, authors)``.
+    given : array or SciPy sparse array of shape (M, D) or (D,), optional
+        Embeddings of items that are there already, such as the first page of results
+        or the documents of a prompt, for choices that do not repeat them.  They are not
+        candidates, and count neither in ``k`` nor in the budget and ``at_most``.
 
     Returns
     -------
@@ -102,6 +106,19 @@ def select(
     "mmr" and "max-min" start at the most relevant item.  Copies of chosen items come
     after all others, in "dpp" because they add nothing, in "mmr" by a rule.
 
+    Candidates that are copies of ``given`` items are never chosen, unless included, so
+    that fewer than ``k`` items can result.  The other candidates meet given items as
+    they meet chosen ones: "dpp" maximizes the determinant of both together, "mmr" and
+    "max-min" penalize the similarity to the nearest of both, "facility-location" starts
+    from what the given items cover, and for "k-medoids" they are centres besides its
+    ``k``.  For "top" and "random" they make no further difference.  Near copies (a
+    cosine of 0.9 or more) have no part in the unit of relevance, and weigh at most as
+    much as the most relevant of the others.
+
+    Many ``given`` items span all dimensions of the embeddings, and the determinant is
+    zero.  "dpp" then goes on as "mmr", and takes near copies last.  Parts of an item
+    outside the span count as noise up to a share of 1e-6 of its squared length.
+
     No N x N matrix is made.  "facility-location" looks at all pairs and takes at most
     20,000 items.
 
@@ -116,6 +133,8 @@ def select(
     array([0, 2])
     >>> select(articles, [3.0, 2.9, 1.0], budget=500, costs=[450, 300, 200])
     array([0])
+    >>> select(articles, [3.0, 2.9, 1.0], k=1, given=[1.0, 0.05])  # the next page
+    array([2])
     """
     if isinstance(method, Real):
         raise ValueError(
@@ -132,8 +151,8 @@ def select(
             f"diversity is diversity={k!r}"
         )
     rng = as_generator(random_state)
-    F = _unit_rows(embeddings)
-    relevant = _check_relevance(relevance, len(F))
+    F, given_rows = check_embeddings(embeddings, given)
+    relevant = check_relevance(relevance, len(F))
     included, allowed = _included_and_allowed(include, exclude, len(F))
     if budget is None and costs is not None:
         raise ValueError("costs were given without a budget")
@@ -146,15 +165,23 @@ def select(
     count = _largest_count(k, budget, len(F), included)
     if not limit.is_free:
         allowed &= _affordable_items(limit, included)
+    if len(given_rows):
+        allowed &= ~find_copies(F, given_rows)
+        allowed[included] = True
     places = np.flatnonzero(allowed)
     items = Items(
         F if len(places) == len(F) else F[places],
         in_units(
-            relevant[places], F, places, n_competing(_affordable_count(count, limit))
+            relevant[places],
+            F,
+            places,
+            n_competing(_affordable_count(count, limit)),
+            given_rows,
         ),
         np.searchsorted(places, included),
         float(diversity),
         rng,
+        given=given_rows,
     )
     is_one_by_one = method in _ONE_BY_ONE
     if limit.at_most is not None:
@@ -297,74 +324,6 @@ def _first_allowed(order: IntArray, k: int, limit: Constraint) -> IntArray:
             if limit.at_most is not None:
                 is_open = limit.at_most.open_items(taken)
     return np.array(taken, dtype=np.intp)
-
-
-def _as_floats(name: str, values: Any) -> FloatArray:
-    """Return ``values`` as an array of floats; errors call it ``name``."""
-    try:
-        array = np.asarray(values)
-    except ValueError as error:
-        raise ValueError(f"{name} must be an array of numbers: {error}") from None
-    check_real(name, array)
-    try:
-        return np.asarray(array, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be an array of numbers: {error}") from None
-
-
-def _make_dense(embeddings: Any) -> FloatArray:
-    """Return a CSC matrix without empty columns, dense; ValueError if too large."""
-    used = embeddings[:, np.flatnonzero(np.diff(embeddings.indptr))]
-    if np.prod(used.shape, dtype=float) > _MOST_NUMBERS:
-        raise ValueError(
-            f"sparse embeddings of shape {embeddings.shape} are too large to be dense: "
-            "reduce their columns first, such as by sklearn.decomposition.TruncatedSVD"
-        )
-    return np.asarray(used.toarray(), dtype=np.float64)
-
-
-def _unit_rows(embeddings: Any) -> FloatArray:
-    """Return checked embeddings (N, D), dense, each row with length one or zero."""
-    if hasattr(embeddings, "tocsc"):  # without importing SciPy
-        embeddings = _make_dense(embeddings.tocsc())
-    array = _as_floats("embeddings", embeddings)
-    if array.ndim != 2 or len(array) == 0:
-        raise ValueError(
-            f"embeddings must be a matrix with one row an item, got shape {array.shape}"
-        )
-    F = np.empty(array.shape)
-    for rows in chunks(len(array)):
-        if len(bad := np.flatnonzero(~np.isfinite(array[rows]).all(axis=1))):
-            raise ValueError(
-                "embeddings holds NaN or infinite values in row "
-                f"{rows.start + bad[0]}: drop or fill such rows"
-            )
-        F[rows] = unit_rows(array[rows])
-    return F
-
-
-def _check_relevance(relevance: Any, n_items: int) -> FloatArray:
-    """Return the relevance (N,) as checked floats, zeros if None is given."""
-    if relevance is None:
-        return np.zeros(n_items)
-    array = _as_floats("relevance", relevance)
-    if array.shape == ():
-        name = "k" if array % 1 == 0 else "diversity"
-        raise ValueError(
-            f"relevance is the number {relevance!r}, expected {n_items} numbers, one "
-            f"for each row of embeddings; perhaps you mean {name}={relevance!r}"
-        )
-    if array.shape != (n_items,):
-        raise ValueError(
-            f"relevance has shape {array.shape}, expected ({n_items},): one number for "
-            "each row of embeddings"
-        )
-    if len(bad := np.flatnonzero(~np.isfinite(array))):
-        raise ValueError(
-            f"relevance of item {bad[0]} is {array[bad[0]]}: give every item a finite "
-            "number"
-        )
-    return array
 
 
 def _affordable_count(count: int, limit: Constraint) -> int:

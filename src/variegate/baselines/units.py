@@ -5,14 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from variegate._typing import FloatArray, IntArray
+from variegate.baselines.redundancy import NEAR_COPY
 
 __all__ = ["in_units", "n_competing"]
 
 #: The least number of items that compete.
 _LEAST_COMPETING = 40
-
-#: Items are near copies of each other from this cosine on.
-_NEAR_COPY = 0.9
 
 #: Items that are searched for near copies at a time.
 _BLOCK = 256
@@ -31,33 +29,57 @@ def n_competing(k: int) -> int:
 
 
 def in_units(
-    relevance: FloatArray, F: FloatArray, places: IntArray, most: int
+    relevance: FloatArray,
+    F: FloatArray,
+    places: IntArray,
+    most: int,
+    given: FloatArray | None = None,
 ) -> FloatArray:
     """Return relevance (n,) less the largest, divided by the range of competing items.
 
     ``relevance`` (n,) is that of the rows ``places`` of ``F``, the unit embeddings.
     The ``most`` most relevant of them that are not near copies of a more relevant one
     compete.  Zeros if all are equal; if all competitors are, -1e6 for items below them.
+
+    Near copies of the rows ``given`` (M, D) do not compete either, if other items are
+    there; those more relevant than all competitors have a positive number.
     """
     if len(relevance) == 0 or relevance.min() == relevance.max():
         return np.zeros(len(relevance))
     relevance = relevance / np.abs(relevance).max()
     relevance = relevance - relevance.max()
+    competing = _competing_items(relevance, F, places, most, given)
+    if not competing:
+        return in_units(relevance, F, places, most)
+    relevance = relevance - relevance[competing[0]]
+    unit = -float(relevance[competing[-1]])
+    if unit == 0.0:
+        # Enough items are as relevant as the best one.
+        return np.where(relevance < 0.0, -_IRRELEVANT, relevance)
+    return np.asarray(relevance / unit)
+
+
+def _competing_items(
+    relevance: FloatArray,
+    F: FloatArray,
+    places: IntArray,
+    most: int,
+    given: FloatArray | None,
+) -> list[int]:
+    """Return the numbers of competing items, for arguments of :func:`in_units`."""
     order = np.argsort(-relevance, kind="stable")
     competing: list[int] = []
     for block in np.split(order, range(_BLOCK, len(order), _BLOCK)):
         rows = F[places[block]]
         nearest = (rows @ F[places[competing]].T).max(axis=1, initial=-1.0)
-        is_new = nearest < _NEAR_COPY
+        if given is not None and len(given):
+            np.maximum(nearest, (rows @ given.T).max(axis=1), out=nearest)
+        is_new = nearest < NEAR_COPY
         while is_new.any() and len(competing) < most:
             first = int(np.argmax(is_new))
             competing.append(int(block[first]))
-            is_new &= rows @ rows[first] < _NEAR_COPY
+            is_new &= rows @ rows[first] < NEAR_COPY
             is_new[first] = False
         if len(competing) == most:
             break
-    unit = -float(relevance[competing[-1]])
-    if unit == 0.0:
-        # Enough items are as relevant as the best one.
-        return np.where(relevance < 0.0, -_IRRELEVANT, 0.0)
-    return np.asarray(relevance / unit)
+    return competing

@@ -1,4 +1,5 @@
-from .core import Candidates, ContextSelector, ContextWarning, Found, count_words
+from .core import ContextSelector, ContextWarning
+from .documents import Candidates, Found, count_words
 from .evidence import EvidenceExtractor, Extract
 from .learned_models import training_table
 

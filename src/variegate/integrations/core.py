@@ -7,80 +7,32 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from functools import cached_property
-from numbers import Real
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from variegate._typing import FloatArray, IntArray
 from variegate._validation import check_choice, check_count, check_number
 from variegate.baselines import METHODS, select
+from variegate.baselines.inputs import check_embeddings
+from variegate.baselines.redundancy import find_copies
 from variegate.baselines.selecting import check_diversity
+from variegate.integrations.documents import (
+    Candidates,
+    Found,
+    TokenCounter,
+    check_scores,
+    collect_embeddings,
+    count_words,
+    tokens_of,
+)
 
 RELEVANCES = ("score", "rank")
 _WITHOUT_DIVERSITY = ("top", "max-min", "random")  # methods without diversity
-
-#: A function from the text of a document to the number of its tokens.
-TokenCounter: TypeAlias = Callable[[str], int]
-
-
-def count_words(text: str) -> int:
-    """Return the number of words between spaces, the default count of tokens."""
-    return len(text.split())
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """Documents as a retriever returns them, best first.
-
-    Attributes
-    ----------
-    texts : sequence of str
-    scores : sequence of float or None
-        Larger is better; None for a document without a score.
-    embeddings : sequence of vectors, None for a document without an embedding
-    metadata : sequence of dict, optional, with the columns of a learned model
-    embed : callable, optional
-        From a list of places to the embeddings of these documents, for those without.
-    hint : how to get embeddings, for the message about documents without one
-    """
-
-    texts: Sequence[str]
-    scores: Sequence[float | None]
-    embeddings: Sequence[Any]
-    metadata: Sequence[Mapping[str, Any]] = field(default_factory=list)
-    embed: Callable[[list[int]], Sequence[Any]] | None = None
-    hint: str = "give an embedder"
-
-
-@dataclass(frozen=True, eq=False)
-class Candidates:
-    """The N documents to choose from.
-
-    Attributes
-    ----------
-    places : array of shape (N,)
-        Places of the candidates among the documents that were found, best first.
-    scores : array of shape (N,), or None
-        Scores of the retriever; None if it gave none.
-    embeddings : array of shape (N, D)
-    tokens : array of shape (N,), the numbers of tokens, at least one for each
-    metadata : list of dict
-    """
-
-    places: IntArray
-    scores: FloatArray | None
-    embeddings: FloatArray
-    tokens: FloatArray
-    metadata: Sequence[Mapping[str, Any]]
-
-    def __len__(self) -> int:
-        """Return the number of candidates."""
-        return len(self.places)
 
 
 class ContextWarning(UserWarning):
@@ -238,14 +190,19 @@ class ContextSelector:
         settings = {field.name: getattr(self, field.name) for field in fields(self)}
         return settings | {"model": None if self.model is None else str(self.model)}
 
-    def choose(self, found: Found, k: int | None = None) -> list[int]:
+    def choose(
+        self, found: Found, k: int | None = None, given: Found | None = None
+    ) -> list[int]:
         """Return the places of the chosen documents, in the order of choice.
 
         The first is the best, and each of the others adds most to those before it.
-        ``k``, if it is given, is used in place of that of the selector.  Warns with
-        ``ContextWarning`` where there is nothing to choose.
+        ``k`` replaces that of the selector.  Documents of ``given`` are in the prompt
+        already: by a method, the choice does not repeat them.  They count neither in
+        ``k`` nor in the budget and ``at_most``.  Warns with ``ContextWarning`` where
+        there is nothing to choose.
         """
         k = self.k if k is None else self._check_k(k)
+        rows = self._given_rows(given)
         candidates = self.candidates(found)
         n_found, tokens = len(found.texts), candidates.tokens
         problems = []
@@ -261,9 +218,22 @@ class ContextSelector:
             )
         for problem in problems:
             warnings.warn(problem, ContextWarning, stacklevel=3)
-        return [
-            int(p) for p in candidates.places[self._choose_candidates(candidates, k)]
-        ]
+        chosen = self._choose_candidates(candidates, k, rows)
+        return [int(place) for place in candidates.places[chosen]]
+
+    def _given_rows(self, given: Found | None) -> FloatArray | None:
+        """Return embeddings (M, D) of documents in the prompt, None without any."""
+        if given is None or len(given.texts) == 0:
+            return None
+        if self.model is not None:
+            raise ValueError(
+                "given documents are of methods that learn nothing, and a model is "
+                "given: leave them out, or choose by a method"
+            )
+        try:
+            return collect_embeddings(given, np.arange(len(given.texts)))
+        except ValueError as error:
+            raise ValueError(f"documents in the prompt (given): {error}") from None
 
     def candidates(self, found: Found) -> Candidates:
         """Return the ``fetch_k`` best documents: places, scores, embeddings, tokens.
@@ -275,7 +245,7 @@ class ContextSelector:
         n_found = len(found.texts)
         if n_found == 0:
             raise ValueError("there are no documents to choose from")
-        scores = _check_scores(found.scores)
+        scores = check_scores(found.scores)
         order = -scores if scores is not None else np.zeros(n_found)
         places: IntArray = np.argsort(order, kind="stable")[: self.fetch_k]
         count = self.count_tokens or count_words
@@ -283,14 +253,14 @@ class ContextSelector:
         return Candidates(
             places,
             None if scores is None else scores[places],
-            _collect_embeddings(found, places),
-            np.array(
-                [_count_tokens(count, found.texts[p], p) for p in places.tolist()]
-            ),
+            collect_embeddings(found, places),
+            np.array([tokens_of(count, found.texts[p], p) for p in places.tolist()]),
             [metadata[place] for place in places.tolist()],
         )
 
-    def _choose_candidates(self, candidates: Candidates, k: int | None) -> IntArray:
+    def _choose_candidates(
+        self, candidates: Candidates, k: int | None, given: FloatArray | None
+    ) -> IntArray:
         """Return positions of the chosen candidates, best first; ``k`` may be None."""
         if self.model is not None:
             return self._model_chooser(candidates, k, self.budget, self.omega)
@@ -304,8 +274,10 @@ class ContextSelector:
                     f"{self.per!r}, which per names: give it to every document"
                 )
             labels = list(map(str, found))  # lists are not hashable
-            counts = Counter(labels).values()
-            k = min(k, sum(min(count, self.at_most) for count in counts))
+            is_copy = find_copies(*check_embeddings(candidates.embeddings, given))
+            rest = [labels[place] for place in np.flatnonzero(~is_copy)]
+            counts = Counter(rest).values()
+            k = max(1, min(k, sum(min(count, self.at_most) for count in counts)))
         return select(
             candidates.embeddings,
             np.linspace(1.0, 0.0, len(candidates)) if by_rank else candidates.scores,
@@ -317,6 +289,7 @@ class ContextSelector:
             random_state=0,
             at_most=self.at_most,
             per=labels,
+            given=given,
         )
 
     @cached_property
@@ -325,76 +298,3 @@ class ContextSelector:
         from variegate.integrations.learned_models import as_chooser
 
         return as_chooser(self.model)
-
-
-def _check_scores(scores: Sequence[float | None]) -> FloatArray | None:
-    """Return scores as an array (n,), None if all are; ValueError if some are bad."""
-    missing = [place for place, score in enumerate(scores) if score is None]
-    if len(missing) == len(scores):
-        return None
-    if missing:
-        raise ValueError(
-            f"{len(missing)} of {len(scores)} documents have no score, document "
-            f"{missing[0]} for one: give all of them one, or none"
-        )
-    try:
-        array = np.array(scores, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"scores must be numbers: {error}") from None
-    if not np.isfinite(array).all():
-        place = int(np.argmin(np.isfinite(array)))
-        raise ValueError(f"the score of document {place} is {array[place]}")
-    return array
-
-
-def _collect_embeddings(found: Found, places: IntArray) -> FloatArray:
-    """Return the embeddings (N, D) of the documents at ``places``.
-
-    Missing ones are made by ``found.embed``; ValueError for bad or no embeddings.
-    """
-    vectors = {place: found.embeddings[place] for place in places.tolist()}
-    missing = [place for place, vector in vectors.items() if vector is None]
-    if missing:
-        if found.embed is None:
-            raise ValueError(
-                f"{len(missing)} of {len(places)} documents have no embedding, "
-                f"document {missing[0]} for one: {found.hint}"
-            )
-        made = found.embed(missing)
-        if len(made) != len(missing):
-            raise ValueError(
-                f"the embedder made {len(made)} embeddings of {len(missing)} documents"
-            )
-        vectors |= dict(zip(missing, made, strict=True))
-    rows: list[FloatArray] = []
-    for place, vector in vectors.items():
-        if vector is None:
-            raise ValueError(f"the embedder made no embedding of document {place}")
-        row = np.asarray(vector, dtype=np.float64)
-        if row.ndim != 1 or len(row) == 0:
-            raise ValueError(
-                f"the embedding of document {place} has shape {row.shape}, not that of "
-                "a vector"
-            )
-        if not np.isfinite(row).all():
-            raise ValueError(f"the embedding of document {place} holds NaN or infinity")
-        if rows and len(row) != len(rows[0]):
-            raise ValueError(
-                f"embeddings are of different lengths: {len(rows[0])} numbers in "
-                f"document {places[0]}, {len(row)} in document {place}; all of them "
-                "must come from one embedder"
-            )
-        rows.append(row)
-    return np.array(rows)
-
-
-def _count_tokens(count_tokens: TokenCounter, text: str, place: int) -> float:
-    """Return a text's tokens, at least 1; ValueError names the place of a bad count."""
-    count = count_tokens(text)
-    is_number = isinstance(count, Real) and not isinstance(count, bool)
-    if not is_number or not np.isfinite(count) or count < 0:
-        raise ValueError(
-            f"count_tokens must return a number of tokens, and returned {count!r} for "
-            f"document {place}"
-        )
-    return max(1.0, float(count))

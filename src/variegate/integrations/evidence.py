@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from variegate._validation import check_number
-from variegate.integrations.core import ContextWarning, TokenCounter
+from variegate.integrations.core import ContextWarning
+from variegate.integrations.documents import TokenCounter
 from variegate.text import Budget, Document, EvidenceSelector, MarkedSentence
 from variegate.text.question_input import as_passages
 
@@ -122,10 +123,12 @@ class EvidenceExtractor:
         question: str,
         texts: Sequence[str],
         titles: Sequence[str] | None = None,
+        given: Sequence[str] = (),
     ) -> list[Extract]:
         """Return the chosen sentences of each text that has any, in the given order.
 
         ``titles``, if given, are one a text; headings in a text replace its title.
+        Sentences that stand in a text of ``given``, of the prompt, are not chosen.
         Warns with ``ContextWarning`` where there is no sentence to choose.
         """
         if not texts:
@@ -133,10 +136,18 @@ class EvidenceExtractor:
         documents = [Document(text) for text in texts]
         try:
             found = self._selector.select(
-                question, documents, self._budget, self.omega, titles=titles
+                question,
+                documents,
+                self._budget,
+                self.omega,
+                titles=titles,
+                given=given,
             )
         except ValueError:
-            problem = self._explain_failure(as_passages(documents, titles, None).texts)
+            passages = as_passages(documents, titles, None)
+            problem = self._explain_failure(passages.texts)
+            if problem is None and len(passages.texts):
+                problem = self._explain_failure(passages.leave_out(given).texts, True)
             if problem is None:
                 raise
             warnings.warn(f"{problem}: none is chosen", ContextWarning, stacklevel=3)
@@ -153,8 +164,15 @@ class EvidenceExtractor:
                 extracts.append(Extract(place, text, list(map(_as_dict, kept))))
         return extracts
 
-    def _explain_failure(self, sentences: list[str]) -> str | None:
-        """Return why no sentence can be chosen; None if one can."""
+    def _explain_failure(
+        self, sentences: list[str], are_new: bool = False
+    ) -> str | None:
+        """Return why no sentence can be chosen; None if one can.
+
+        ``are_new`` tells that sentences of the prompt are left out.
+        """
+        if not sentences and are_new:
+            return "the prompt has all sentences of the documents already"
         if not sentences:
             return "no document has a sentence of running text"
         if self._budget is None:

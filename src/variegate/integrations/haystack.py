@@ -12,7 +12,8 @@ with explain_missing("the ranker needs Haystack", "haystack"):
     from haystack.core.serialization import component_to_dict
     from haystack.utils import deserialize_callable, serialize_callable
 
-from variegate.integrations.core import Candidates, ContextSelector, Found
+from variegate.integrations.core import ContextSelector
+from variegate.integrations.documents import Candidates, Found
 from variegate.integrations.evidence import SENTENCES_KEY, EvidenceExtractor
 
 __all__ = ["VariegateEvidenceExtractor", "VariegateRanker"]
@@ -86,15 +87,21 @@ class VariegateRanker:
 
     @component.output_types(documents=list[Document])
     def run(
-        self, documents: list[Document], top_k: int | None = None
+        self,
+        documents: list[Document],
+        top_k: int | None = None,
+        given: list[Document] | None = None,
     ) -> dict[str, list[Document]]:
         """Return ``{"documents": chosen}``: ``top_k``, or ``k`` of the selector.
 
-        The best is first; each of the others adds most to the ones before it.
+        The best is first; each of the others adds most to the ones before it.  The
+        choice does not repeat ``given`` documents, which are in the prompt already.
         """
         if not documents:
             return {"documents": []}
-        chosen = self.selector.choose(self._as_found(documents), top_k)
+        chosen = self.selector.choose(
+            self._as_found(documents), top_k, self._as_found(given or [])
+        )
         return {"documents": [documents[place] for place in chosen]}
 
     def _as_found(self, documents: list[Document]) -> Found:
@@ -163,14 +170,24 @@ class VariegateEvidenceExtractor:
         return extractor
 
     @component.output_types(documents=list[Document])
-    def run(self, query: str, documents: list[Document]) -> dict[str, list[Document]]:
-        """Return documents, cut to their chosen sentences, in a dict ``documents``."""
+    def run(
+        self,
+        query: str,
+        documents: list[Document],
+        given: list[Document] | None = None,
+    ) -> dict[str, list[Document]]:
+        """Return documents, cut to their chosen sentences, in a dict ``documents``.
+
+        Sentences of ``given`` documents, which are in the prompt already, are not
+        chosen.
+        """
         if not documents:
             return {"documents": []}
         extracts = self.extractor.extract(
             query,
             [document.content or "" for document in documents],
             [str(document.meta.get(self.title_key, "")) for document in documents],
+            [document.content or "" for document in given or ()],
         )
         cut = []
         for one in extracts:

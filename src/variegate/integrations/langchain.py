@@ -16,7 +16,8 @@ with explain_missing("the compressor needs LangChain", "langchain"):
 import numpy as np
 
 from variegate._typing import FloatArray
-from variegate.integrations.core import Candidates, ContextSelector, Found
+from variegate.integrations.core import ContextSelector
+from variegate.integrations.documents import Candidates, Found
 from variegate.integrations.evidence import SENTENCES_KEY, EvidenceExtractor
 from variegate.linalg.cosine import unit_rows
 
@@ -59,18 +60,26 @@ class VariegateCompressor(BaseDocumentCompressor):
         documents: Sequence[Document],
         query: str | None,
         callbacks: Any = None,
+        *,
+        given: Sequence[Document] = (),
     ) -> list[Document]:
-        """Return the chosen documents, in the order of choice, for a query or None."""
+        """Return the chosen documents, in the order of choice, for a query or None.
+
+        The choice does not repeat ``given`` documents, which are in the prompt already.
+        """
         if not documents:
             return []
-        chosen = self.selector.choose(self._as_found(documents, query))
+        chosen = self.selector.choose(
+            self._as_found(documents, query), given=self._as_found(given, None)
+        )
         return [documents[place] for place in chosen]
 
     def choose(self, found: Any) -> list[Document]:
         """Return the chosen documents, as a function for a ``RunnableLambda``.
 
-        ``found`` is a list of documents, or a dict with ``documents`` and ``query``.
-        Without a query, documents without scores count by their order.
+        ``found`` is a list of documents, or a dict with ``documents`` and ``query``,
+        and perhaps ``given``, documents that are in the prompt already.  Without a
+        query, documents without scores count by their order.
         """
         if not isinstance(found, Mapping):
             return self.compress_documents(found, None)
@@ -79,7 +88,9 @@ class VariegateCompressor(BaseDocumentCompressor):
                 "give a list of documents, or a dict with 'documents' and 'query', got "
                 f"one with {', '.join(map(repr, found)) or 'nothing'}"
             )
-        return self.compress_documents(found["documents"], found["query"])
+        return self.compress_documents(
+            found["documents"], found["query"], given=found.get("given") or ()
+        )
 
     def candidates(
         self, documents: Sequence[Document], query: str | None = None
@@ -142,15 +153,25 @@ class VariegateEvidenceCompressor(BaseDocumentCompressor):
     title_key: str = "title"
 
     def compress_documents(
-        self, documents: Sequence[Document], query: str, callbacks: Any = None
+        self,
+        documents: Sequence[Document],
+        query: str,
+        callbacks: Any = None,
+        *,
+        given: Sequence[Document] = (),
     ) -> list[Document]:
-        """Return the documents with only their chosen sentences, one a line."""
+        """Return the documents with only their chosen sentences, one a line.
+
+        Sentences of ``given`` documents, which are in the prompt already, are not
+        chosen.
+        """
         if not documents:
             return []
         extracts = self.extractor.extract(
             query,
             [document.page_content for document in documents],
             [str(document.metadata.get(self.title_key, "")) for document in documents],
+            [document.page_content for document in given],
         )
         return [
             documents[one.place].model_copy(

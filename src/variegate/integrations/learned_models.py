@@ -21,7 +21,7 @@ from variegate.decoding.residuals import rank_members
 from variegate.estimator import DPPEstimator
 from variegate.files.models import load
 from variegate.ground_set import GroundSet
-from variegate.integrations.core import Candidates
+from variegate.integrations.documents import Candidates
 
 if TYPE_CHECKING:
     import pyarrow as pa

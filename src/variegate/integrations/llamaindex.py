@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from variegate._install import explain_missing
@@ -17,7 +17,8 @@ with explain_missing("the postprocessor needs LlamaIndex", "llamaindex"):
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
     from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 
-from variegate.integrations.core import Candidates, ContextSelector, Found
+from variegate.integrations.core import ContextSelector
+from variegate.integrations.documents import Candidates, Found
 from variegate.integrations.evidence import SENTENCES_KEY, EvidenceExtractor
 
 __all__ = ["VariegateEvidencePostprocessor", "VariegatePostprocessor"]
@@ -96,7 +97,20 @@ class VariegatePostprocessor(BaseNodePostprocessor):
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         """Return the chosen nodes, in the order of choice; the query is not used."""
-        chosen = self.selector.choose(self._as_found(nodes)) if nodes else ()
+        return self.choose(nodes)
+
+    def choose(
+        self, nodes: list[NodeWithScore], given: Sequence[NodeWithScore] = ()
+    ) -> list[NodeWithScore]:
+        """Return the chosen nodes, in the order of choice.
+
+        The choice does not repeat ``given`` nodes, which are in the prompt already.  A
+        query engine calls the postprocessor without them.
+        """
+        if not nodes:
+            return []
+        earlier = self._as_found(list(given))
+        chosen = self.selector.choose(self._as_found(nodes), given=earlier)
         return [nodes[place] for place in chosen]
 
     def _as_found(self, nodes: list[NodeWithScore]) -> Found:
@@ -179,14 +193,35 @@ class VariegateEvidencePostprocessor(BaseNodePostprocessor):
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         """Return the nodes with only their chosen sentences, one a line."""
+        if nodes and query_bundle is None:
+            raise ValueError("give the query that the sentences answer: query_str=...")
+        return [] if query_bundle is None else self.cut(nodes, query_bundle.query_str)
+
+    def cut(
+        self,
+        nodes: list[NodeWithScore],
+        query: str,
+        given: Sequence[NodeWithScore] = (),
+    ) -> list[NodeWithScore]:
+        """Return the nodes with only their chosen sentences, one a line.
+
+        Sentences of ``given`` nodes, which are in the prompt already, are not chosen.
+        A query engine calls the postprocessor without them.
+        """
         if not nodes:
             return []
-        if query_bundle is None:
-            raise ValueError("give the query that the sentences answer: query_str=...")
+
+        def texts_of(some: Sequence[NodeWithScore]) -> list[str]:
+            """Return the texts of nodes, without metadata."""
+            return [
+                one.node.get_content(metadata_mode=MetadataMode.NONE) for one in some
+            ]
+
         extracts = self.extractor.extract(
-            query_bundle.query_str,
-            [one.node.get_content(metadata_mode=MetadataMode.NONE) for one in nodes],
+            query,
+            texts_of(nodes),
             [str(one.node.metadata.get(self.title_key, "")) for one in nodes],
+            texts_of(given),
         )
         cut = []
         for one in extracts:

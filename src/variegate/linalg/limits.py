@@ -127,6 +127,11 @@ COMPILED_PIVOTS = 128
 #: the item lies in the span of earlier ones, and the determinant is zero.
 RANK_TOLERANCE = 1e-12
 
+#: A squared residual below this share counts as none besides items that are there
+#: already: embeddings of copies differ by noise, 1e-7 in single precision.  The share
+#: is that of the default jitter of a learned model.
+NOISE_SHARE = 1e-6
+
 #: Without pivoting, rounding in a pivot is divided by earlier ones.  A share of the
 #: diagonal below the root of rounding is then in doubt, and a loss that depends on it
 #: is refused.

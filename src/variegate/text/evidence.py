@@ -263,6 +263,7 @@ class EvidenceSelector(Application):
         titles: Sequence[str] | None = None,
         embeddings: Any = None,
         language: str | None = None,
+        given: Sequence[str] = (),
     ) -> Evidence:
         """Choose the sentences that answer a question.
 
@@ -286,10 +287,12 @@ class EvidenceSelector(Application):
             Of the question and the texts, in place of ``embed``; not for documents.
         language : str, optional
             Of documents, by name or code ("fr"); by default detected.
+        given : sequence of str
+            Texts of the prompt: sentences that stand there are not chosen.
         """
         check_is_fitted(self, "family_")
         limit = None if budget is None else as_budget(budget)
-        passages = as_passages(texts, titles, language)
+        passages = as_passages(texts, titles, language, given)
         view = ViewBuilder(self.embed).view(
             question, passages.texts, passages.titles, passages.sections, embeddings
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -92,6 +92,26 @@ class Passages:
             sections.append(section)
         numbers, runs = (np.array(one, np.intp) for one in (candidates, sections))
         return cls(documents, sentences, numbers, titles, runs, language)
+
+    def leave_out(self, given: Sequence[str]) -> Self:
+        """Return the passages without candidates that stand in a text of ``given``.
+
+        Spaces and ends of lines do not count.
+        """
+        whole = [" ".join(text.split()) for text in given]
+        rows = [
+            row
+            for row, text in enumerate(self.texts)
+            if not any(" ".join(text.split()) in one for one in whole)
+        ]
+        titles = [self.titles[row] for row in rows]
+        numbers = np.array(rows, np.intp)
+        return replace(
+            self,
+            candidates=self.candidates[numbers],
+            titles=titles,
+            sections=self.sections[numbers],
+        )
 
     @property
     def texts(self) -> list[str]:

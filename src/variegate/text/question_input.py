@@ -100,17 +100,23 @@ def as_passages(
     texts: Sequence[str] | Sequence[Document],
     titles: Sequence[str] | None,
     language: str | None,
+    given: Sequence[str] = (),
 ) -> Passages:
-    """Return the passages of sentences or documents; ``titles`` has one for each."""
+    """Return the passages of sentences or documents; ``titles`` has one for each.
+
+    Sentences that stand in a text of ``given`` are left out.
+    """
     if isinstance(texts, str | Document):
         raise TypeError("texts must be a list of sentences, or of documents")
     documents = [one for one in texts if isinstance(one, Document)]
     if not documents or len(documents) < len(texts):
-        return Passages.from_sentences(*as_sentences(texts, titles))
+        passages = Passages.from_sentences(*as_sentences(texts, titles))
+        return passages.leave_out(_as_texts("given", given))
     if titles is not None and len(_as_texts("titles", titles)) != len(documents):
         raise ValueError(f"{len(documents)} documents, but {len(titles)} titles")
     language = language_of(documents, language)
-    return Passages.from_documents(documents, language, titles)
+    passages = Passages.from_documents(documents, language, titles)
+    return passages.leave_out(_as_texts("given", given))
 
 
 def as_sentences(
