@@ -1,4 +1,4 @@
-"""Does learning find the truth, with and without the items that are given?
+"""Learn known parameters with and without the items that are given.
 
     python -m benchmarks.given_truth [--out FOLDER] [--draws 8]
 

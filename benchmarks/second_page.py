@@ -27,7 +27,7 @@ import argparse
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.linear_model import RidgeCV
@@ -39,7 +39,6 @@ import variegate as vg
 from benchmarks.second_page_data import COLLECTIONS, Group
 from paper.text_tables import markdown_table
 from variegate.application.base import bootstrap_means
-from variegate.report.figures import new_figure, to_png
 
 K, N_PAGES = 5, 4
 DIVERSITY = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
@@ -49,23 +48,32 @@ RIDGES = (0.03, 0.3, 3.0)
 #: The loss of F that the second choice of knobs allows.
 ALLOWED = 0.01
 
-Chooser = Callable[[Group, Any, Any, Any], Any]
+
+class Ranked(NamedTuple):
+    """A group, the relevance of its items (N,), and its first page (K,)."""
+
+    group: Group
+    relevance: Any
+    first: Any
 
 
-# Methods: from a group, its relevance, the shown items and a knob to the next page -----
+Chooser = Callable[[Ranked, Any, Any], Any]
 
 
-def rest_of(group, shown):
+# Methods: from a ranked group, the shown items and a knob to the next page ------------
+
+
+def rest_of(one, shown):
     """Return the items that were not shown."""
-    return np.setdiff1d(np.arange(len(group.vectors)), shown)
+    return np.setdiff1d(np.arange(len(one.relevance)), shown)
 
 
 def choose_again(method):
     """Return a method that knows of shown items only that they are gone."""
 
-    def choose(group, relevance, shown, diversity):
-        rest = rest_of(group, shown)
-        V, s = group.vectors[rest], relevance[rest]
+    def choose(one, shown, diversity):
+        rest = rest_of(one, shown)
+        V, s = one.group.vectors[rest], one.relevance[rest]
         return rest[vg.select(V, s, K, method, diversity=diversity)]
 
     return choose
@@ -74,12 +82,12 @@ def choose_again(method):
 def choose_beside(method):
     """Return a method that is told the shown items as given."""
 
-    def choose(group, relevance, shown, diversity):
-        rest = rest_of(group, shown)
-        V, s = group.vectors[rest], relevance[rest]
-        given = group.vectors[shown]
+    def choose(one, shown, diversity):
+        rest = rest_of(one, shown)
+        V, s = one.group.vectors[rest], one.relevance[rest]
+        given = one.group.vectors[shown]
         picks = rest[vg.select(V, s, K, method, diversity=diversity, given=given)]
-        return fill(picks, rest, relevance)
+        return fill(picks, rest, one.relevance)
 
     return choose
 
@@ -87,16 +95,17 @@ def choose_beside(method):
 def choose_filtered(method):
     """Return a method for what is left after near copies of shown items are dropped."""
 
-    def choose(group, relevance, shown, knob):
+    def choose(one, shown, knob):
         threshold, diversity = knob
-        rest = rest_of(group, shown)
-        nearest = (group.vectors[rest] @ group.vectors[shown].T).max(axis=1)
+        rest = rest_of(one, shown)
+        vectors = one.group.vectors
+        nearest = (vectors[rest] @ vectors[shown].T).max(axis=1)
         kept = rest[nearest < threshold]
         if len(kept) == 0:
-            return fill(kept, rest, relevance)
-        V, s = group.vectors[kept], relevance[kept]
+            return fill(kept, rest, one.relevance)
+        V, s = vectors[kept], one.relevance[kept]
         picks = kept[vg.select(V, s, K, method, diversity=diversity)]
-        return fill(picks, rest, relevance)
+        return fill(picks, rest, one.relevance)
 
     return choose
 
@@ -127,22 +136,22 @@ BLIND, LEARNED = "learned DPP again on the rest", "learned DPP, given=shown"
 NAMES = (*METHODS, BLIND, LEARNED)
 
 
-def show_pages(choose, group, relevance, knob):
+def show_pages(choose, one, knob):
     """Return the items of all pages (N_PAGES, K); ``choose`` makes all but the first."""
-    pages = [vg.select(group.vectors, relevance, K, "mmr")]
+    pages = [one.first]
     while len(pages) < N_PAGES:
-        pages.append(choose(group, relevance, np.concatenate(pages), knob))
+        pages.append(choose(one, np.concatenate(pages), knob))
     return np.array(pages)
 
 
 # Learned models -----------------------------------------------------------------------
 
 
-def ground_set_of(group, relevance, given=()):
+def ground_set_of(one, given=()):
     """Return the ground set of a group beside given items."""
-    s = (relevance - relevance.mean()) / relevance.std()
-    quality = np.column_stack([s, group.learned_features])
-    return vg.GroundSet(quality, group.vectors, given=given)
+    s = (one.relevance - one.relevance.mean()) / one.relevance.std()
+    quality = np.column_stack([s, one.group.learned_features])
+    return vg.GroundSet(quality, one.group.vectors, given=given)
 
 
 def hide_given(ground_set):
@@ -150,22 +159,22 @@ def hide_given(ground_set):
     return ground_set.take(ground_set.candidates)
 
 
-def learn(groups, relevances, is_told):
+def learn(ranked, is_told):
     """Return models of the wanted items left after each number of pages, by ridge.
 
     Pages to learn beside are those of MMR at its default, given or only taken away.
     """
     ground_sets, subsets = [], []
-    for group, relevance in zip(groups, relevances, strict=True):
-        pages = show_pages(choose_again("mmr"), group, relevance, 0.5)
+    for one in ranked:
+        pages = show_pages(choose_again("mmr"), one, 0.5)
         for n_shown in range(0, K * N_PAGES, K):
-            one = ground_set_of(group, relevance, pages.ravel()[:n_shown])
-            for wanted in group.wanted:
-                left = np.setdiff1d(wanted, one.given)
+            ground_set = ground_set_of(one, pages.ravel()[:n_shown])
+            for wanted in one.group.wanted:
+                left = np.setdiff1d(wanted, ground_set.given)
                 if not is_told:
-                    left = np.searchsorted(one.candidates, left)
+                    left = np.searchsorted(ground_set.candidates, left)
                 subsets.append(left)
-                ground_sets.append(one if is_told else hide_given(one))
+                ground_sets.append(ground_set if is_told else hide_given(ground_set))
     models = {}
     for ridge in RIDGES:
         model = vg.LargeMarginDPP(kernel=vg.Linear(normalize=True), l2=1e-3)
@@ -177,12 +186,13 @@ def learn(groups, relevances, is_told):
 def choose_learned(models, is_told):
     """Return a method that chooses pages by the learned model of a ridge."""
 
-    def choose(group, relevance, shown, ridge):
+    def choose(one, shown, ridge):
         model = models[ridge]
-        one = ground_set_of(group, relevance, shown)
+        ground_set = ground_set_of(one, shown)
         if is_told:
-            return model.predict([one], k=K)[0]
-        return one.candidates[model.predict([hide_given(one)], k=K)[0]]
+            return model.predict([ground_set], k=K)[0]
+        picks = model.predict([hide_given(ground_set)], k=K)[0]
+        return ground_set.candidates[picks]
 
     return choose
 
@@ -217,38 +227,37 @@ def judge(group, pages):
     }
 
 
-def mean_scores(choose, groups, relevances, knob):
+def all_scores(choose, ranked, knob):
     """Return the scores of each group (n,) by name."""
-    rows = [
-        judge(group, show_pages(choose, group, relevance, knob))
-        for group, relevance in zip(groups, relevances, strict=True)
-    ]
+    rows = [judge(one.group, show_pages(choose, one, knob)) for one in ranked]
     return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
 
 # The experiment -----------------------------------------------------------------------
 
 
-def learn_relevance(groups, held_out):
-    """Return relevances of training groups, out of fold, and of held-out ones."""
-    X = np.concatenate([group.features for group in groups])
-    y = np.concatenate([group.share_wanted for group in groups])
-    folds = np.concatenate(
-        [np.full(len(group.features), group.fold) for group in groups]
-    )
+def rank(train, test):
+    """Return both groups with learned relevance, that of training groups out of fold."""
+    X = np.concatenate([group.features for group in train])
+    y = np.concatenate([group.share_wanted for group in train])
+    sizes = [len(group.features) for group in train]
+    folds = np.repeat([group.fold for group in train], sizes)
     regression = make_pipeline(StandardScaler(), RidgeCV(np.logspace(1, 6, 11)))
-    splits = GroupKFold(min(5, len(np.unique(folds))))
+    splits = GroupKFold(len(np.unique(folds)))
     inside = cross_val_predict(regression, X, y, groups=folds, cv=splits)
     regression.fit(X, y)
-    ends = np.cumsum([len(group.features) for group in groups])[:-1]
-    return np.split(inside, ends), [
-        regression.predict(group.features) for group in held_out
+    relevances = np.split(inside, np.cumsum(sizes)[:-1])
+    relevances += [regression.predict(group.features) for group in test]
+    ranked = [
+        Ranked(group, s, vg.select(group.vectors, s, K, "mmr"))
+        for group, s in zip([*train, *test], relevances, strict=True)
     ]
+    return ranked[: len(train)], ranked[len(train) :]
 
 
-def best_knobs(choose, knobs, groups, relevances):
+def best_knobs(choose, knobs, ranked):
     """Return places of the knob of the best F, and of the least repetition near it."""
-    scores = [mean_scores(choose, groups, relevances, knob) for knob in knobs]
+    scores = [all_scores(choose, ranked, knob) for knob in knobs]
     f = np.array([score["f"].mean() for score in scores])
     words = np.array([score["words"].mean() for score in scores])
     near = np.where(f >= f.max() - ALLOWED, words, np.inf)
@@ -257,16 +266,17 @@ def best_knobs(choose, knobs, groups, relevances):
 
 def run_fold(groups, fold, results):
     """Add the scores of the groups of one fold to ``results``, by method and knob."""
-    train = [group for group in groups if group.fold != fold]
-    test = [group for group in groups if group.fold == fold]
-    inside, outside = learn_relevance(train, test)
+    inside, outside = rank(
+        [group for group in groups if group.fold != fold],
+        [group for group in groups if group.fold == fold],
+    )
     methods = dict(METHODS)
     for name, is_told in ((BLIND, False), (LEARNED, True)):
-        models = learn(train, inside, is_told)
+        models = learn(inside, is_told)
         methods[name] = choose_learned(models, is_told), RIDGES
     for name, (choose, knobs) in methods.items():
-        places = (0, 0) if len(knobs) == 1 else best_knobs(choose, knobs, train, inside)
-        scores = [mean_scores(choose, test, outside, knob) for knob in knobs]
+        places = (0, 0) if len(knobs) == 1 else best_knobs(choose, knobs, inside)
+        scores = [all_scores(choose, outside, knob) for knob in knobs]
         kept = results.setdefault(name, {"best": [], "frugal": [], "knobs": []})
         kept["best"].append(scores[places[0]])
         kept["frugal"].append(scores[places[1]])
@@ -312,8 +322,21 @@ def interval(values):
     return float(values.mean()), float(low), float(high)
 
 
+#: Each method that is told, and the same one that is not.
+PAIRS = {
+    "MMR, given=shown": "MMR again on the rest",
+    "DPP, given=shown": "DPP again on the rest",
+    LEARNED: BLIND,
+}
+
+
+def as_lists(scores):
+    """Return arrays as lists, by name."""
+    return {name: values.tolist() for name, values in scores.items()}
+
+
 def print_tables(scores, against="MMR again on the rest"):
-    """Print means, then differences to one method; return both."""
+    """Print means and differences, to one method and within pairs; return all."""
     record: dict[str, Any] = {}
     for rule, methods in scores.items():
         columns = [name for name in methods[against] if not name.startswith("recall ")]
@@ -323,16 +346,22 @@ def print_tables(scores, against="MMR again on the rest"):
             for name, s in methods.items()
         ]
         print(markdown_table(("method", *columns), rows))
-        print(f"\nknobs: {rule}; differences to {against!r}\n")
-        record[rule] = {}
-        rows = []
-        for name, s in methods.items():
-            gaps = {c: interval(s[c] - methods[against][c]) for c in s}
-            means = {c: float(s[c].mean()) for c in s}
-            record[rule][name] = {"means": means, "differences": gaps}
-            cells = (f"{m:+.3f} [{a:+.3f}, {b:+.3f}]" for m, a, b in map(gaps.get, columns))
-            rows.append((name, *cells))
-        print(markdown_table(("method", *columns), rows), flush=True)
+        pairs = {name: against for name in methods if name != against}
+        record[rule] = {"scores": {n: as_lists(s) for n, s in methods.items()}}
+        for title, rivals in ((f"to {against!r}", pairs), ("by given", PAIRS)):
+            gaps = {
+                name: {
+                    c: interval(methods[name][c] - methods[rival][c]) for c in columns
+                }
+                for name, rival in rivals.items()
+            }
+            record[rule][f"differences {title}"] = gaps
+            print(f"\nknobs: {rule}; differences {title}\n")
+            rows = [
+                (name, *(f"{m:+.3f} [{a:+.3f}, {b:+.3f}]" for m, a, b in gap.values()))
+                for name, gap in gaps.items()
+            ]
+            print(markdown_table(("method", *columns), rows), flush=True)
     return record
 
 
@@ -344,14 +373,14 @@ def main():
     parser.add_argument("--only", choices=COLLECTIONS)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    record = {}
     for name, read in COLLECTIONS.items():
         if options.only in (None, name):
             groups = read(options.data)
             scores, curves = run_collection(groups)
             print(f"\n## {name}: {len(groups)} groups")
-            record[name] = {"rules": print_tables(scores), "curves": curves}
-    (options.out / "second-page.json").write_text(json.dumps(record, indent=1) + "\n")
+            record = {"rules": print_tables(scores), "curves": curves}
+            text = json.dumps(record, indent=1) + "\n"
+            (options.out / f"second-page-{name}.json").write_text(text)
 
 
 if __name__ == "__main__":
