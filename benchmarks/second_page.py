@@ -18,7 +18,7 @@ features, and the vectors.  Folds hold out products, or topics in all languages.
 Repetition is measured between new items and items of earlier pages: the largest cosine,
 by the vectors that methods use, and the largest share of the words of the new item that
 an earlier item has.  Intervals (95 %) are of paired differences, over products or
-topics.  Writes second-page.json and second-page.png.
+topics.  Writes second-page-reviews.json, second-page-news.json and second-page.png.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from sklearn.preprocessing import StandardScaler
 
 import variegate as vg
 from benchmarks.second_page_data import COLLECTIONS, Group
+from benchmarks.second_page_figure import draw
 from paper.text_tables import markdown_table
 from variegate.application.base import bootstrap_means
 
@@ -137,7 +138,7 @@ NAMES = (*METHODS, BLIND, LEARNED)
 
 
 def show_pages(choose, one, knob):
-    """Return the items of all pages (N_PAGES, K); ``choose`` makes all but the first."""
+    """Return the items of all pages (N_PAGES, K), by ``choose`` after the first."""
     pages = [one.first]
     while len(pages) < N_PAGES:
         pages.append(choose(one, np.concatenate(pages), knob))
@@ -237,7 +238,7 @@ def all_scores(choose, ranked, knob):
 
 
 def rank(train, test):
-    """Return both groups with learned relevance, that of training groups out of fold."""
+    """Return both with learned relevance, that of training groups out of fold."""
     X = np.concatenate([group.features for group in train])
     y = np.concatenate([group.share_wanted for group in train])
     sizes = [len(group.features) for group in train]
@@ -381,6 +382,7 @@ def main():
             record = {"rules": print_tables(scores), "curves": curves}
             text = json.dumps(record, indent=1) + "\n"
             (options.out / f"second-page-{name}.json").write_text(text)
+    draw(options.out)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +112,7 @@ def read_reviews(folder: Path) -> list[Group]:
 def pairs_covered(view):
     """Return a measure: the share of the summaries' pairs of words that pages have."""
     references = [
-        frozenset(zip(tokens, tokens[1:], strict=False))
+        frozenset(pairwise(tokens))
         for tokens in (split_words(text.lower()) for text in view.cluster.references)
     ]
     pairs = [frozenset(one) for one in view.pairs]
