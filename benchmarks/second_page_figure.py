@@ -8,6 +8,8 @@ import numpy as np
 
 from variegate.report.figures import new_figure, to_png
 
+#: Points whose F is lower than the best by more are not shown.
+SHOWN = 0.035
 #: Colour, line and marker of each method; a knob moves along a line.
 STYLES = {
     "relevance order": ("#333333", "", "X"),
@@ -38,10 +40,12 @@ def draw(folder):
     figure, panels = new_figure(4.6 * len(files), 3.9, panels=len(files))
     for axes, file in zip(panels, files, strict=True):
         curves = json.loads(file.read_text())["curves"]
+        best = max(one["f"] for curve in curves.values() for one in curve)
         for name, (colour, line, marker) in STYLES.items():
             points = np.array([(one["words"], one["f"]) for one in curves[name]])
             if name == "near copies dropped, then MMR":
                 points = best_points(points)
+            points = points[points[:, 1] > best - SHOWN]
             look = f"{marker}{line}" if line else marker
             face = "white" if line == ":" else colour
             axes.plot(
@@ -49,12 +53,13 @@ def draw(folder):
                 look,
                 color=colour,
                 markerfacecolor=face,
-                markersize=5,
+                markersize=5 if line else 9,
                 linewidth=1.3,
+                zorder=2 if line else 3,
                 label=name,
             )
         axes.set_title(file.stem.removeprefix("second-page-"), fontsize=11)
-        axes.set_xlabel("words in common with one earlier item")
+        axes.set_xlabel("share of words that one earlier item has")
     panels[0].set_ylabel("F of four pages")
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(
