@@ -13,7 +13,8 @@ A ridge regression learns relevance in training folds, from all features.  Relev
 items of these folds is predicted out of fold.  Knobs are those that do best there: by
 the F-score of all four pages, and again with the least repetition among knobs whose
 F-score is at most 0.01 lower.  The learned models have the same relevance, four other
-features, and the vectors.  Folds hold out products, or topics in all languages.
+features, and the vectors; their ridges are compared on groups that they learned from.
+Folds hold out products, or topics in all languages.
 
 Repetition is measured between new items and items of earlier pages: the largest cosine,
 by the vectors that methods use, and the largest share of the words of the new item that
