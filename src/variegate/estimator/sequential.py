@@ -330,7 +330,7 @@ class SegmentStream:
     """Chooses from segments as they arrive, beside its last choices.
 
     Holds the features of the items chosen from the last ``memory`` segments, and
-    nothing else.  Made by :meth:`SequentialDPP.stream`.
+    nothing else.  Made by :meth:`variegate.SequentialDPP.stream`.
     """
 
     def __init__(self, model: DPPEstimator, memory: int) -> None:
