@@ -26,7 +26,6 @@ from variegate.video.candidates import (
     TrainingVideo,
     VideoView,
     read_candidates,
-    sharpest_frames,
 )
 from variegate.video.choosing import (
     Amount,
@@ -38,6 +37,7 @@ from variegate.video.fisher import PATTERNS, FisherEncoder
 from variegate.video.picks import PickedVideo
 from variegate.video.picture import PICTURE_STATISTICS
 from variegate.video.reading import EVERY
+from variegate.video.sharpest import sharpest_frames
 from variegate.video.summary import VideoSummary
 
 _BANDWIDTHS = (0.125, 0.25, 0.5, 1.0, 2.0)  # of the Gaussians
@@ -250,7 +250,7 @@ class KeyframePicker(FamilyApplication):
         video = read_candidates(path, every, self._progress_callback(progress))
         choice = self.choose(video.view, omega, amount, random_state)
         chosen = choice.selection.indices.tolist()
-        frames = sharpest_frames(path, [video.span_around(i) for i in chosen])
+        frames = list(sharpest_frames(path, map(video.span_around, chosen)))
         return VideoSummary.from_choice(path, video, choice, frames, omega)
 
     def choose(
@@ -273,13 +273,16 @@ class KeyframePicker(FamilyApplication):
             ensemble, view, self._make_decoder, self.max_similarity, amount, rng
         )
 
-    def _make_decoder(self, alike: BoolArray, same: BoolArray) -> Decoder:
+    def _make_decoder(
+        self, alike: BoolArray, same: BoolArray, nonempty: bool = True
+    ) -> Decoder:
         """Return a decoder by the F-score of matched frames, of minimum Bayes risk.
 
         Pairs (N, N) that are ``alike`` can be matched; of the ``same`` one is chosen.
+        ``nonempty`` chooses a frame even where all samples are empty.
         """
         agreement = MatchingAgreement(alike, self.beta, same)
-        return MBR(self.n_samples, None, agreement, GreedySearch(nonempty=True))
+        return MBR(self.n_samples, None, agreement, GreedySearch(nonempty=nonempty))
 
     def _encode_rest(self) -> dict[str, Any]:
         """Return the sections of a model file that only pickers have, by name."""
