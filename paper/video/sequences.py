@@ -1,16 +1,16 @@
 """Rows beyond the paper: key frames chosen segment by segment, as of a sequence.
 
-"SEQ" is :class:`variegate.SequentialDPP`, learned from segments beside the frames that a
-user chose from the last ones; "by segments" is the set model of the paper, with the same
-weights, choosing so.  "forward" chooses each segment as the library does, by the F-score
-of matched frames; "beam" looks for the likeliest sequence of choices.
+"SEQ" is :class:`variegate.SequentialDPP`, learned from segments beside the frames that
+a user chose from the last ones; "by segments" is the set model of the paper, with the
+same weights.  "forward" chooses each segment as the library does, by the F-score of
+matched frames; "beam" looks for the likeliest sequence of choices.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from itertools import chain, product
 from typing import Any
 
@@ -65,7 +65,7 @@ class SequenceLearner:
             model = self._fit(learned, choice, range(len(self.videos)))
             yield name, choice, self._chooser(model, choice, decoder)
 
-    @lru_cache(maxsize=None)  # noqa: B019 - one learner for each piece of work
+    @cache  # noqa: B019 - one learner for each piece of work
     def _best(self, learned: str) -> dict[str, Choice]:
         """Return the best settings for each decoder, parts held out in turn."""
         settings = self.settings
@@ -97,7 +97,7 @@ class SequenceLearner:
         best = np.argmax(totals, axis=1)
         return {d: choices[i] for d, i in zip(decoders, best, strict=True)}
 
-    @lru_cache(maxsize=None)  # noqa: B019
+    @cache  # noqa: B019
     def _ground_set(self, view: VideoView) -> GroundSet:
         """Return the features of a video, which are computed once."""
         return self.picker.ground_set(view)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -121,9 +121,15 @@ class VideoView:
 
 def standardize_columns(table: FloatArray) -> FloatArray:
     """Return a table with columns of mean 0 and deviation 1; constant ones are 0."""
-    deviation = table.std(axis=0)
-    deviation[deviation < _CONSTANT] = np.inf
-    return np.asarray((table - table.mean(axis=0)) / deviation)
+    return scale_columns(table, table.mean(axis=0), table.std(axis=0))
+
+
+def scale_columns(
+    table: FloatArray, mean: FloatArray, deviation: FloatArray
+) -> FloatArray:
+    """Return a table less the means and divided by the deviations; constants are 0."""
+    divisor = np.where(deviation < _CONSTANT, np.inf, deviation)
+    return np.asarray((table - mean) / divisor)
 
 
 @dataclass(frozen=True, eq=False)

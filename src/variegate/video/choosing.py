@@ -83,6 +83,11 @@ class Choice:
     selection: Selection
     refusals: Mapping[int, Refusal]
 
+    @property
+    def probability(self) -> list[float]:
+        """The probability of each candidate in a set drawn from the ensemble."""
+        return list(map(float, self.ensemble.marginals()))
+
 
 def choose_frames(
     ensemble: LEnsemble,
@@ -114,7 +119,7 @@ def choose_frames(
         why, related = "same shot as", view.same_shot
     else:
         why, related = "too similar to", matched | same
-        repeats = same[:n_earlier].any(axis=0)
+        repeats = np.asarray(same[:n_earlier].any(axis=0))
         ensemble, others = _condition_on_earlier(ensemble, repeats, n_earlier)
         if others is None:
             selection = Selection.from_items(ensemble, [], "all repeat key frames")
@@ -124,7 +129,7 @@ def choose_frames(
             decoder = make_decoder(matched[pairs], same[pairs], n_earlier == 0)
             selection = decoder(others, constraint, generator)
             if others is not ensemble:
-                items = (others.items - n_earlier)[selection.indices]
+                items = (others.items - n_earlier)[selection.indices].tolist()
                 reason = selection.stop_reason
                 selection = Selection.from_items(ensemble, items, reason)
             if amount.count is not None:
