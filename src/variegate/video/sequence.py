@@ -135,8 +135,9 @@ class KeyframeSequence:
         self._last.append(chosen)
         if self._max_frames is not None:
             self._kept.append(chosen)
-            if sum(map(len, self._kept)) > max(_MOST_KEPT, 2 * self._max_frames):
-                self._choose_fewer(_MOST_KEPT // 2, segment.shots)
+            most = max(_MOST_KEPT, 2 * self._max_frames)
+            if sum(map(len, self._kept)) > most:
+                self._choose_fewer(most // 2, segment.shots)
         return chosen.spans
 
     def limit(self, shots: Sequence[Shot]) -> Sequence[tuple[float, float]]:
@@ -239,9 +240,9 @@ class RunningMoments:
 
 
 def choose_in_order(
-    sequence: KeyframeSequence, reader: CandidateReader, size: int = SEGMENT
+    sequence: KeyframeSequence, reader: CandidateReader
 ) -> Iterator[tuple[float, float]]:
     """Read a video, and yield spans of time of key frames as they are chosen."""
-    for segment in reader.segments(size):
+    for segment in reader.segments(SEGMENT):
         if len(segment.view):
             yield from sequence.add(segment)
