@@ -109,12 +109,13 @@ def main() -> None:
     ways = [["--sequential"], ["--sequential", "--max", "60"], []]
     rows = []
     with tempfile.TemporaryDirectory() as temporary:
-        film = Path(temporary) / "film.avi"
-        for minutes in options.minutes:
+        films = [Path(temporary) / f"{k}.avi" for k in range(len(options.minutes))]
+        for film, minutes in zip(films, options.minutes, strict=True):
             write_film(film, clips, minutes, seed=0)
-            for way in ways:
+        for way in ways:
+            name = " ".join(way) or "all candidates at once"
+            for film, minutes in zip(films, options.minutes, strict=True):
                 cells = run(film, Path(temporary) / "out", way)
-                name = " ".join(way) or "all candidates at once"
                 rows.append((f"{minutes:g}", name, *cells))
                 print(f"{minutes:g} minutes, {name}: {' '.join(cells)}", flush=True)
     header = ("minutes", "choice", "peak MB", "CPU s", "candidates", "key frames")

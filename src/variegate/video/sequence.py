@@ -32,7 +32,7 @@ SEGMENT = 100
 #: Segments whose key frames are given to the next one.
 MEMORY = 1
 
-_MOST_KEPT = 1000  # key frames that are held for a choice of fewer
+_MOST_KEPT = 500  # key frames that are held for a choice of fewer
 _NO_PATTERNS = np.zeros((0, SIFT_LENGTH), dtype=np.uint8)
 
 
@@ -193,7 +193,7 @@ class KeyframeSequence:
         )
 
     def _choose_fewer(self, most: int, shots: Sequence[Shot]) -> None:
-        """Choose at most so many of the key frames that are kept."""
+        """Choose at most ``most`` of the kept key frames."""
         kept = _Frames.join(self._kept)
         if len(kept) > most:
             choice = self._choose([kept], len(kept), shots, most)
