@@ -197,7 +197,7 @@ def clone_with(model, max_similarity):
     return changed.set_params(max_similarity=max_similarity)
 
 
-@pytest.mark.parametrize("kept", [500, 6])
+@pytest.mark.parametrize("kept", [300, 6])
 def test_at_most_so_many_frames_of_the_whole_film(model, film, monkeypatch, kept):
     monkeypatch.setattr(sequence, "SEGMENT", 5)
     monkeypatch.setattr(sequence, "_MOST_KEPT", kept)

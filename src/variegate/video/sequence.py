@@ -32,7 +32,7 @@ SEGMENT = 100
 #: Segments whose key frames are given to the next one.
 MEMORY = 1
 
-_MOST_KEPT = 500  # key frames that are held for a choice of fewer
+_MOST_KEPT = 300  # key frames that are held for a choice of fewer
 _NO_PATTERNS = np.zeros((0, SIFT_LENGTH), dtype=np.uint8)
 
 
