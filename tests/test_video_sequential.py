@@ -25,10 +25,12 @@ SIZE = (96, 64)
 
 
 def textured(seed):
-    """Return a picture with blocks of random colours."""
+    """Return a picture with blocks of one random colour, some of them dark."""
     rng = np.random.default_rng(seed)
-    blocks = rng.integers(40, 256, size=(SIZE[1] // 8, SIZE[0] // 8, 3))
-    return np.repeat(np.repeat(blocks, 8, axis=0), 8, axis=1).astype(np.uint8)
+    blocks = rng.uniform(0.3, 1.0, size=(SIZE[1] // 8, SIZE[0] // 8, 1))
+    pattern = np.repeat(np.repeat(blocks, 8, axis=0), 8, axis=1)
+    colour = rng.permutation([255.0, *rng.uniform(0.0, 255.0, size=2)])
+    return (pattern * colour).astype(np.uint8)
 
 
 @pytest.fixture(scope="module")
@@ -197,21 +199,25 @@ def clone_with(model, max_similarity):
     return changed.set_params(max_similarity=max_similarity)
 
 
-@pytest.mark.parametrize("kept", [300, 6])
-def test_at_most_so_many_frames_of_the_whole_film(model, film, monkeypatch, kept):
+@pytest.mark.parametrize("at_once", [300, 6])
+def test_at_most_so_many_frames_of_the_whole_film(model, film, monkeypatch, at_once):
     monkeypatch.setattr(sequence, "SEGMENT", 5)
-    monkeypatch.setattr(sequence, "_MOST_KEPT", kept)
+    monkeypatch.setattr(sequence, "_MOST_AT_ONCE", at_once)
     every = model.pick(film, sequential=True)
     few = model.pick(film, sequential=True, max_frames=3)
     assert len(every.keyframes) > 6
     # Of as few as six, the model may want less than three.
     assert 0 < len(few.keyframes) <= 3
-    assert kept == 6 or len(few.keyframes) == 3
+    assert at_once == 6 or len(few.keyframes) == 3
     assert set(numbers(few)) <= set(numbers(every))
     assert sum(c.chosen for c in few.candidates) == len(few.keyframes)
     likes = {c.like for c in few.candidates if c.like is not None}
     assert likes <= set(numbers(few))
     assert few.selection.stop_reason.endswith("at most 3")
+    if at_once == 6:  # an equal share of each part: not all are of one half
+        some = model.pick(film, sequential=True, max_frames=12)
+        late = [keyframe.time > every.duration / 2 for keyframe in some.keyframes]
+        assert 0.25 <= np.mean(late) <= 0.75
     many = model.pick(film, sequential=True, max_frames=500)
     assert numbers(many) == numbers(every)
 

@@ -32,8 +32,9 @@ SEGMENT = 100
 #: Segments whose key frames are given to the next one.
 MEMORY = 1
 
-_MOST_KEPT = 300  # key frames that are held for a choice of fewer
+_MOST_AT_ONCE = 300  # key frames that fewer are chosen of in one step
 _NO_PATTERNS = np.zeros((0, SIFT_LENGTH), dtype=np.uint8)
+_NO_LAYOUT = np.zeros(0, dtype=np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,12 +53,12 @@ class _Frames:
         return len(self.places)
 
     def take(self, items: IntArray) -> _Frames:
-        """Return some of the frames."""
+        """Return some of the frames, with features of single precision, to keep."""
         return _Frames(
             self.places[items],
             [self.spans[item] for item in items],
             [self.descriptions[item] for item in items],
-            {name: block[items] for name, block in self.blocks.items()},
+            {name: b[items].astype(np.float32) for name, b in self.blocks.items()},
         )
 
     @classmethod
@@ -135,19 +136,33 @@ class KeyframeSequence:
         self._last.append(chosen)
         if self._max_frames is not None:
             self._kept.append(chosen)
-            most = max(_MOST_KEPT, 2 * self._max_frames)
-            if sum(map(len, self._kept)) > most:
-                self._choose_fewer(most // 2, segment.shots)
         return chosen.spans
 
     def limit(self, shots: Sequence[Shot]) -> Sequence[tuple[float, float]]:
         """Choose at most ``max_frames`` of the key frames, as of a video of only these.
 
-        Return the spans of time that they stand for.
+        Return the spans of time that they stand for.  Of many, an equal number of each
+        part of the video is chosen first.
         """
         assert self._max_frames is not None
-        self._choose_fewer(self._max_frames, shots)
-        return [span for part in self._kept for span in part.spans]
+        kept = _Frames.join(self._kept)
+        room = max(_MOST_AT_ONCE, 2 * self._max_frames)
+        while len(kept) > room:
+            n_parts = -(-len(kept) // room)
+            most = max(1, room // n_parts)
+            parts = np.array_split(np.arange(len(kept)), n_parts)
+            fewer = [self._choose_fewer(kept.take(p), most, shots) for p in parts]
+            kept = _Frames.join(fewer)
+        kept = self._choose_fewer(kept, self._max_frames, shots)
+        self._chosen = kept.places.tolist()
+        chosen = set(self._chosen)
+        refusals = self.refusals.items()
+        self.refusals = {
+            place: one
+            for place, one in refusals
+            if one.beside in chosen and place not in chosen
+        }
+        return kept.spans
 
     @property
     def selection(self) -> Selection:
@@ -162,12 +177,15 @@ class KeyframeSequence:
         return Selection(chosen, self._log_prob, reason)
 
     def _describe(self, segment: ReadVideo) -> _Frames:
-        """Return the candidates of a segment with features in place of patterns."""
+        """Return the candidates of a segment, described by the features of the model."""
         n = len(segment.view)
         return _Frames(
             np.arange(len(self.frames), len(self.frames) + n),
             [segment.span_around(place) for place in range(n)],
-            [replace(d, sift=_NO_PATTERNS) for d in segment.view.descriptions],
+            [
+                replace(d, sift=_NO_PATTERNS, layout=_NO_LAYOUT)
+                for d in segment.view.descriptions
+            ],
             segment.view.similarity(self._picker.encoder_, self._picker.blocks),
         )
 
@@ -192,20 +210,15 @@ class KeyframeSequence:
             len(frames) - n_candidates,
         )
 
-    def _choose_fewer(self, most: int, shots: Sequence[Shot]) -> None:
-        """Choose at most ``most`` of the kept key frames."""
-        kept = _Frames.join(self._kept)
-        if len(kept) > most:
-            choice = self._choose([kept], len(kept), shots, most)
-            self._add_refusals(choice, kept.places)
-            kept = kept.take(choice.selection.indices)
-        self._kept = [kept]
-        self._chosen = kept.places.tolist()
-        self.refusals = {
-            place: refusal
-            for place, refusal in self.refusals.items()
-            if refusal.beside in set(self._chosen)
-        }
+    def _choose_fewer(
+        self, frames: _Frames, most: int, shots: Sequence[Shot]
+    ) -> _Frames:
+        """Return the frames that are chosen, at most ``most``."""
+        if len(frames) <= most:
+            return frames
+        choice = self._choose([frames], len(frames), shots, most)
+        self._add_refusals(choice, frames.places)
+        return frames.take(choice.selection.indices)
 
     def _add_refusals(self, choice: Choice, places: IntArray) -> None:
         """Add the refusals of a choice, with candidates of the video by ``places``.
