@@ -177,7 +177,7 @@ class KeyframeSequence:
         return Selection(chosen, self._log_prob, reason)
 
     def _describe(self, segment: ReadVideo) -> _Frames:
-        """Return the candidates of a segment, described by the features of the model."""
+        """Return the candidates of a segment with the features of the model."""
         n = len(segment.view)
         return _Frames(
             np.arange(len(self.frames), len(self.frames) + n),
