@@ -18,6 +18,7 @@ from sample_video import write_sample_video
 from sklearn.exceptions import ConvergenceWarning
 
 from variegate._install import install_command
+from variegate.cli import keyframes as commands
 from variegate.cli import progress
 from variegate.cli.app import run
 from variegate.report.wording import shorten_middle
@@ -28,6 +29,7 @@ from variegate.video import (
     PickedVideo,
     VideoSummary,
     hue_histogram,
+    sequence,
 )
 from variegate.video.evaluation import score_against_user
 from variegate.video.reading import time_label
@@ -244,6 +246,51 @@ def test_the_knob_and_the_limit(variegate):
     assert len(many[1].splitlines()) > 1
     _, limited, _ = variegate("keyframes", "a.mp4", "-o", "o", "--max", "1")
     assert len(limited.splitlines()) == 1
+
+
+def test_in_order_segment_by_segment(variegate, monkeypatch, tmp_path):
+    whole = variegate("keyframes", "a.mp4", "-o", "whole", "--json")
+    in_order = variegate("keyframes", "a.mp4", "-o", "order", "--sequential", "--json")
+    (expected,), (found,) = json.loads(whole[1]), json.loads(in_order[1])
+    assert found["stop_reason"].startswith("1 segments")
+    assert found.keys() == expected.keys()
+    assert found["keyframes"] == expected["keyframes"]
+    for path in Path("whole").iterdir():
+        if path.suffix != ".html":
+            assert (tmp_path / "order" / path.name).read_bytes() == path.read_bytes()
+    assert {p.name for p in Path("whole").iterdir()} == {
+        p.name for p in Path("order").iterdir()
+    }
+    monkeypatch.setattr(sequence, "SEGMENT", 4)
+    how = ("--sequential", "--max", "2", "--omega", "0.6", "--json")
+    status, output, _ = variegate("keyframes", "b.avi", "-o", "few", *how)
+    (report,) = json.loads(output)
+    assert status == 0
+    assert report["omega"] == 0.6
+    assert len(report["keyframes"]) == len(rows_of(Path("few"))) == 2
+    assert report["stop_reason"].endswith("at most 2")
+
+
+def test_a_film_that_fails_in_order_leaves_nothing(variegate, monkeypatch):
+    monkeypatch.setattr(sequence, "SEGMENT", 4)
+
+    def fail(self, shots):
+        raise ValueError("the disk is full")
+
+    monkeypatch.setattr(sequence.KeyframeSequence, "limit", fail)
+    how = ("--sequential", "--max", "2")
+    assert fails(variegate("keyframes", "b.avi", "-o", "out", *how), "disk is full")
+    assert not Path("out").exists()
+
+
+def test_too_many_frames_for_a_page(variegate, monkeypatch):
+    monkeypatch.setattr(commands, "_MOST_SHOWN", 1)
+    status, _, messages = variegate("keyframes", "a.mp4", "-o", "out", "--count", "3")
+    assert status == 0
+    assert "no storyboard and no page, which hold at most 1 key frames" in messages
+    assert not (Path("out") / "keyframes.html").exists()
+    assert not (Path("out") / "storyboard.png").exists()
+    assert len(rows_of(Path("out"))) == 3
 
 
 @pytest.mark.parametrize("count", [1, 3, 6])
@@ -473,6 +520,14 @@ def test_no_video_is_overwritten(variegate, tmp_path, pretend):
         (
             ["a.mp4", "--count", "3", "--max", "4"],
             "--max and --count each say how many frames to choose; give one of them",
+        ),
+        (
+            ["a.mp4", "--sequential", "--count", "3"],
+            "--count needs all candidates at once: give --max with --sequential",
+        ),
+        (
+            ["a.mp4", "--sequential", "--per-shot"],
+            "--per-shot needs all candidates at once",
         ),
         (
             ["a.mp4", "--max", "4", "--per-shot", "--count", "3"],

@@ -14,6 +14,7 @@ from variegate.linalg.determinants import (
     log_principal_minors,
     normalizer_and_marginal_kernel,
     pivoted_cholesky,
+    schur_complement,
     split_scale,
 )
 from variegate.linalg.limits import COMPILED_LENGTHS, COMPILED_PIVOTS, STACK_LIMIT
@@ -284,3 +285,12 @@ def test_the_table_of_limits_in_the_documentation():
     assert limits.COMPILED_ENTRIES == 10_000
     assert limits.COMPILED_SAMPLES == 100_000
     assert limits.COMPILED_ROWS == 20_000_000
+
+
+def test_schur_complement_is_the_inverse_of_a_block_of_the_inverse():
+    M = random_stack(np.random.default_rng(0), 1, 7)[0]
+    given, rest = np.array([1, 4, 5]), np.array([0, 2, 3, 6])
+    expected = np.linalg.inv(np.linalg.inv(M)[np.ix_(rest, rest)])
+    np.testing.assert_allclose(schur_complement(M, given, rest), expected, rtol=1e-9)
+    with pytest.raises(np.linalg.LinAlgError, match="the given items are dependent"):
+        schur_complement(np.ones((3, 3)), np.array([0, 1]), np.array([2]))

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from films import write_film
-from variegate.video.candidates import sharpest_frames
 from variegate.video.reading import frames_within, read_frames
+from variegate.video.sharpest import sharpest_frames
 
 HEIGHT, WIDTH = 96, 128
 
@@ -32,7 +32,7 @@ def test_the_sharpest_of_each_span(tmp_path):
     assert [f.number for f in sharpest_frames(path, spans)] == [2, 7]
     # what is outside does not count, and the end of a span is outside
     assert [f.number for f in sharpest_frames(path, [(0.3, 0.7)])] == [3]
-    assert sharpest_frames(path, []) == []
+    assert list(sharpest_frames(path, [])) == []
 
 
 def test_a_frame_that_fades_is_not_the_sharpest(tmp_path):

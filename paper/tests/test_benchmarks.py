@@ -16,11 +16,14 @@ from benchmarks import (
     learned,
     learning,
     load_benchmark,
+    long_films,
+    stream,
     timing,
 )
 from benchmarks.competitors import check_agreement
 from benchmarks.report import plot, table
 from reference import appendix_loss
+from variegate.video import read_frames
 
 pytestmark = pytest.mark.paper
 
@@ -225,3 +228,20 @@ def test_the_quick_benchmark_is_reported():
     assert json.loads(json.dumps(rows)) == rows
     assert len(table(rows).splitlines()) == len(rows) + 2
     assert plot(rows).axes
+
+
+def test_a_feed_has_all_its_items_once():
+    segments = list(stream.feed(20_000, 40, seed=0))
+    assert sum(map(len, segments)) == 20_000
+    values = {float(one.quality[0, 0]) for one in segments}
+    assert len(values) == len(segments) == 500
+
+
+def test_a_film_is_as_long_as_asked_for(tmp_path):
+    rng = np.random.default_rng(0)
+    size = (long_films.SIZE[1] * 5 // 4, long_films.SIZE[0] * 5 // 4, 3)
+    clips = [list(rng.integers(0, 256, (7, *size), dtype=np.uint8)) for _ in range(2)]
+    long_films.write_film(tmp_path / "film.avi", clips, 0.1, seed=0)
+    frames = list(read_frames(tmp_path / "film.avi", every=0.01))
+    assert len(frames) == 30
+    assert frames[0].image.shape == (120, 160, 3)

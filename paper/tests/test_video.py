@@ -14,6 +14,7 @@ from paper.video.features import FEATURE_SETS, PaperPicker, PaperView, saliency_
 from paper.video.pieces import STEPS
 from paper.video.pool import read_pool
 from paper.video.rows import HERO, comparisons
+from paper.video.sequences import SEQUENCE_ROWS
 from paper.video.settings import Setup
 from variegate.kernels import Linear
 from variegate.video import KeyframePicker, load_default
@@ -313,3 +314,27 @@ def test_differences_are_paired_by_video():
     # Every video differs by a tenth, so the interval is a point.
     for part in ("difference", "low", "high"):
         assert found[part]["f"] == pytest.approx(0.1)
+
+
+def test_rows_of_sequences(tmp_path):
+    data = write_films(tmp_path / "data", 4)
+    settings = replace(
+        TINY,
+        rows=tuple(SEQUENCE_ROWS),
+        segments=(2, 3),
+        memories=(1,),
+        sequence_lambdas=(6.0,),
+        sequence_omegas=(4.0,),
+    )
+    outcome = reproduce(tmp_path / "out", settings, data)
+    rows = {row["method"]: row for row in outcome.results["rows"]}
+    assert set(rows) == {HERO, *SEQUENCE_ROWS}
+    for name, row in rows.items():
+        assert row["n_videos"] == 4
+        assert 0.0 <= row["f"] <= 1.0
+        assert (row["se"]["f"] is None) == name.endswith("beam")
+    for choice in outcome.results["chosen"]:
+        if choice["method"] in SEQUENCE_ROWS:
+            assert choice["segment"] in (2, 3)
+            assert choice["memory"] == 1
+    assert "by segments" in (tmp_path / "out" / "report.md").read_text()

@@ -23,6 +23,7 @@ from paper.video.baselines import (
 from paper.video.features import PaperPicker
 from paper.video.pool import PoolVideo, Videos, read_pool
 from paper.video.rows import HERO
+from paper.video.sequences import SEQUENCE_ROWS, SequenceLearner
 from paper.video.settings import Settings, Setup
 from paper.video.similarities import Learner
 from variegate._typing import IntArray
@@ -83,7 +84,7 @@ _PUBLISHED = ("VSUMM1", "VSUMM2", "VISTO", "OVS")
 _OWN = {f"VSUMM{k}, our implementation on the pool": k == 2 for k in (1, 2)}
 
 #: The names of all rows of the table.
-ROW_NAMES = (*_LEARNED, *ROWS, "oracle", *_OWN, *_COUNTED, *_PUBLISHED)
+ROW_NAMES = (*_LEARNED, *ROWS, *SEQUENCE_ROWS, "oracle", *_OWN, *_COUNTED, *_PUBLISHED)
 
 
 def work_list(setup: Setup) -> list[tuple[str, int]]:
@@ -117,8 +118,11 @@ def compute_piece(setup: Setup, kind: str, fold: int) -> list[Record]:
         parts = _parts(settings, len(learn), settings.n_inner)
         learner = Learner(settings, picker, encoder, learn, parts)
         beyond = _beyond(settings, learner, chosen["LME"], judge)
+        picker.encoder_ = encoder
+        in_order = SequenceLearner(settings, picker, encoder, learn, parts)
+        sequences = _sequences(settings, in_order, chosen["LME"], judge)
         others = _others(settings, learn, judge)
-        return [*learned, *beyond, *others]
+        return [*learned, *beyond, *sequences, *others]
 
 
 @lru_cache(maxsize=2)
@@ -182,6 +186,19 @@ def _beyond(
         seen = seeds[:1] if "beta" in choice else seeds
         for video, prepared in judge:
             runs = [choose_frames(prepared.view, seed) for seed in seen]
+            yield _record("table", name, video, runs) | {"chosen": chosen | choice}
+
+
+def _sequences(
+    settings: Settings, learner: SequenceLearner, chosen: Choice, judge: Videos
+) -> Iterator[Record]:
+    """Yield the scores of the rows of sequences."""
+    seeds = range(settings.seed, settings.seed + settings.n_runs)
+    names = [name for name in SEQUENCE_ROWS if name in settings.rows]
+    for name, choice, choose_frames in learner.rows(names):
+        seen = seeds[:1] if name.endswith("beam") else seeds
+        for video, prepared in judge:
+            runs = [choose_frames(prepared, seed) for seed in seen]
             yield _record("table", name, video, runs) | {"chosen": chosen | choice}
 
 

@@ -30,6 +30,12 @@ class Settings(RowSettings):
     #: from.
     sizes: tuple[int, ...] = (8, 32)
     penalties: tuple[float, ...] = (1e-3, 1e-1)
+    #: Of sequences: candidates of a segment, segments whose key frames are given to the
+    #: next one, and values of λ and ω, to choose from.
+    segments: tuple[int, ...] = (5, 10)
+    memories: tuple[int, ...] = (1, 2)
+    sequence_lambdas: tuple[float, ...] = (6.0, 12.0)
+    sequence_omegas: tuple[float, ...] = (4.0, 16.0, 64.0)
     #: Parts of the training videos that are held out in turn to choose.
     n_inner: int = 3
     #: Numbers of key frames to choose from for k-means, uniform and random frames.
@@ -52,6 +58,10 @@ class Settings(RowSettings):
             inner_omegas=(4.0,),
             sizes=(8,),
             penalties=(1e-3,),
+            segments=(8,),
+            memories=(1,),
+            sequence_lambdas=(6.0,),
+            sequence_omegas=(4.0,),
             n_inner=2,
             n_bootstrap=500,
             max_iter=40,

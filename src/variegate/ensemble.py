@@ -17,7 +17,7 @@ from variegate.linalg.representations import Dense, Factored, Representation
 from variegate.linalg.representations.factored import refuse_large_matrix
 from variegate.sampling import sample_spectral, sample_spectral_k
 from variegate.selection import Selection
-from variegate.subsets import as_members
+from variegate.subsets import as_indicator, as_members
 
 if TYPE_CHECKING:
     from variegate.decoding import Decoder
@@ -240,12 +240,14 @@ class LEnsemble:
         """
         included = as_members(include, len(self))
         excluded = as_members(exclude, len(self))
-        both = np.intersect1d(included, excluded)
+        is_left = ~as_indicator(included, len(self))
+        both = excluded[~is_left[excluded]]
         if len(both):
             raise ValueError(f"item {both[0]} is both included and excluded")
+        is_left[excluded] = False
         if self.representation.log_det(included) == -np.inf:
             raise ValueError("the included items have probability zero")
-        rest = np.setdiff1d(np.arange(len(self)), np.union1d(included, excluded))
+        rest = np.flatnonzero(is_left)
         conditional = self._from_representation(
             self.representation.condition(included, rest).choose_representation()
         )

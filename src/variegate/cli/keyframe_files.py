@@ -6,12 +6,12 @@ import csv
 import io
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 #: Files beside the pictures.  The table is written last: if it is there, all are.
 SHEET, PAGE, TABLE = "storyboard.png", "keyframes.html", "keyframes.csv"
+
+#: Bytes of a file, or a function that returns them when the file is written.
+Content: TypeAlias = bytes | Callable[[], bytes]
 
 _COLUMNS = ("video", "frame", "time", "probability", "file")
 _PICTURES = (".jpg", ".jpeg", ".png")
@@ -201,7 +204,7 @@ def keyframe_table(video: Path, rows: Sequence[Mapping[str, Any]]) -> bytes:
 
 
 def write_results(
-    folder: Path, contents: Mapping[str, bytes], force: bool, sources: Sequence[Path]
+    folder: Path, contents: Mapping[str, Content], force: bool, sources: Sequence[Path]
 ) -> None:
     """Write files by their names in order, all or none, and none over ``sources``.
 
@@ -221,7 +224,8 @@ def write_results(
     written: list[Path] = []
     try:
         for name, content in contents.items():
-            write_atomic(folder / name, content)
+            data = content() if callable(content) else content
+            write_atomic(folder / name, data)
             written.append(folder / name)
     except BaseException:
         for path in written:

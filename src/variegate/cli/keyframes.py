@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,15 +27,17 @@ from variegate.video.reading import (
 )
 
 if TYPE_CHECKING:
-    from variegate.video import VideoSummary
+    from variegate.video import Keyframe, VideoSummary
 
 _JPEG_QUALITY = 92
+_MOST_SHOWN = 1000  # key frames on a storyboard and a page
 
 
 @click.command(
     epilog="\b\nvariegate keyframes holiday.mp4 -o frames\n"
     "variegate keyframes clips -o frames --max 10 --omega 0.5\n"
-    "variegate keyframes talk.mp4 -o frames --per-shot"
+    "variegate keyframes talk.mp4 -o frames --per-shot\n"
+    "variegate keyframes film.mkv -o frames --sequential --max 60"
 )
 @click.argument(
     "videos", nargs=-1, required=True, type=options.PATH, metavar="VIDEO..."
@@ -53,6 +56,10 @@ _JPEG_QUALITY = 92
     "--per-shot",
     "Choose the likeliest frame of each shot, in place of --max or --count.",
 )
+@option(
+    "--sequential", "For long films: choose in segments, each beside the key frames of "
+    "the one before, in constant memory.",
+)  # fmt: skip
 @options.every_option(show_default="that of the model")
 @options.model_option("Model of 'variegate fit-keyframes'.")
 @option(
@@ -97,6 +104,11 @@ def keyframes(
             f"{' and '.join(amounts)} each say how many frames to choose; give one of "
             "them"
         )
+    if choice["sequential"] and {"count", "per_shot"} & given.keys():
+        raise click.UsageError(
+            f"{amounts[0]} needs all candidates at once: give --max with --sequential, "
+            "or leave --sequential out"
+        )
     jobs = files.make_jobs(videos, out)
     sources = [job.video for job in jobs]
     most = choice["count"] or choice["max_frames"]
@@ -112,7 +124,9 @@ def keyframes(
 
         def pick_and_write(job: Job, progress: Progress) -> dict[str, Any]:
             """Choose the frames of a video, write its files, and return its report."""
-            summary = picker.pick(job.video, progress=progress, **choice)
+            summary = picker.pick(
+                job.video, folder=job.folder, progress=progress, **choice
+            )
             contents, report = _make_outputs(job, summary, template, storyboard, html)
             files.write_results(job.folder, contents, force, sources)
             return report
@@ -160,22 +174,28 @@ def _process_videos(
 
 def _make_outputs(
     job: Job, summary: VideoSummary, template: str, with_sheet: bool, with_page: bool
-) -> tuple[dict[str, bytes], dict[str, Any]]:
-    """Return the contents of files by their names, and a video's report for JSON."""
+) -> tuple[dict[str, files.Content], dict[str, Any]]:
+    """Return the contents of files by their names, and a video's report for JSON.
+
+    Pictures are encoded when they are written.
+    """
     from variegate.video.keyframe_page import html_report
-    from variegate.video.storyboard import encode_jpeg, encode_png, storyboard
+    from variegate.video.storyboard import encode_png, storyboard
 
     report = summary.as_dict()
-    contents: dict[str, bytes] = {}
+    contents: dict[str, files.Content] = {}
     names = files.picture_names(template, job, summary)
     rows = zip(report["keyframes"], summary.keyframes, names, strict=True)
     for row, keyframe, name in rows:
         row["file"] = name
-        contents[name] = (
-            encode_png(keyframe.image)
-            if name.lower().endswith(".png")
-            else encode_jpeg(keyframe.image, _JPEG_QUALITY)
+        contents[name] = partial(_encode_picture, keyframe, name)
+    n_chosen = len(summary.keyframes)
+    if n_chosen > _MOST_SHOWN and (with_sheet or with_page):
+        output.print_note(
+            f"{job.video}: no storyboard and no page, which hold at most "
+            f"{_MOST_SHOWN:,} key frames, not {n_chosen:,}; give --max for fewer"
         )
+        with_sheet = with_page = False
     if with_sheet and summary.keyframes:
         contents[SHEET] = encode_png(storyboard(summary.keyframes))
     if with_page:
@@ -185,6 +205,15 @@ def _make_outputs(
     others = {"storyboard": SHEET, "html": PAGE}
     found = {kind: name if name in contents else None for kind, name in others.items()}
     return contents, report | {"folder": str(job.folder), "table": TABLE} | found
+
+
+def _encode_picture(keyframe: Keyframe, name: str) -> bytes:
+    """Return the picture of a key frame as the bytes of a file of this name."""
+    from variegate.video.storyboard import encode_jpeg, encode_png
+
+    if name.lower().endswith(".png"):
+        return encode_png(keyframe.image)
+    return encode_jpeg(keyframe.image, _JPEG_QUALITY)
 
 
 def _print_report(job: Job, report: Mapping[str, Any], as_json: bool) -> None:

@@ -118,12 +118,14 @@ class Constraint:
         Without ``k``, all within budget and limits; with ``k``, all beside which the
         cheapest ``k - |chosen| - 1`` further items are within them as well.
         """
-        spent, at_most = float(self.costs[chosen].sum()), self.at_most
+        at_most = self.at_most
         room: BoolArray = np.ones(len(self.costs), dtype=bool)
-        if self.k is None:
-            room = np.asarray(self.affords(spent + self.costs))
-        elif self.budget is not None or (at_most and len(at_most.labels) > 1):
-            count = self.k - len(chosen)
+        if self.k is None and self.budget is not None:
+            room = np.asarray(self.affords(self.costs[chosen].sum() + self.costs))
+        elif self.k is not None and (
+            self.budget is not None or (at_most and len(at_most.labels) > 1)
+        ):
+            count, spent = self.k - len(chosen), float(self.costs[chosen].sum())
             least = self._limits().least_costs(self.costs, count, chosen)
             room = np.isfinite(least) & np.asarray(self.affords(spent + least))
         if at_most is not None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import lapack, qr, solve_triangular
+from scipy.linalg import lapack, qr
 
 from variegate._typing import FloatArray, IntArray
 from variegate.linalg.limits import COMPILED_PIVOTS, RANK_TOLERANCE, STACK_LIMIT
@@ -288,8 +288,12 @@ def schur_complement(S: FloatArray, given: IntArray, rest: IntArray) -> FloatArr
     """
     if len(given) == 0:
         return S[np.ix_(rest, rest)].copy()
-    factor = np.linalg.cholesky(S[np.ix_(given, given)])
-    explained = solve_triangular(factor, S[np.ix_(given, rest)], lower=True)
+    rows = S[given]
+    # LAPACK itself: the checks of its callers take longer than a small matrix.
+    factor, info = lapack.dpotrf(rows[:, given], lower=1)
+    if info != 0:
+        raise np.linalg.LinAlgError("the given items are dependent")
+    explained, _ = lapack.dtrtrs(factor, rows[:, rest], lower=1)
     residual = S[np.ix_(rest, rest)] - explained.T @ explained
     gone = np.diagonal(residual) <= RANK_TOLERANCE * np.diagonal(S)[rest]
     residual[gone] = 0.0

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, groupby, pairwise
-from operator import itemgetter
 from os import PathLike
 
 import numpy as np
 
 from variegate._progress import Progress
-from variegate._typing import AnyArray, BoolArray, FloatArray, IntArray
+from variegate._typing import BoolArray, FloatArray, IntArray
 from variegate.files.model_format import COUNT
 from variegate.files.schema import Number, Record
 from variegate.video.evaluation import (
@@ -24,8 +23,8 @@ from variegate.video.evaluation import (
 )
 from variegate.video.fisher import FisherEncoder
 from variegate.video.picks import PickedVideo
-from variegate.video.picture import FrameDescription, shrink_picture
-from variegate.video.reading import EVERY, Frame, cv2, frames_within, with_progress
+from variegate.video.picture import FrameDescription
+from variegate.video.reading import EVERY, Frame, with_progress
 from variegate.video.screening import Decision, screen
 from variegate.video.shots import (
     Reel,
@@ -47,11 +46,6 @@ _AROUND = 4.0  # seconds before and after a candidate that it stands for, at mos
 # share of the detail of a neighbour.
 _SHORTEST = 1.0
 _FADED = 0.75
-
-_LONGEST = 256  # pixels on the longer side of the picture whose sharpness is measured
-# Exponent of motion: of frames about as sharp, one without motion is taken, as moving
-# things are blurred though all around them is sharp.
-_STILLNESS = 0.1
 
 #: The section of a model file about its training.
 TRAINING = Record(
@@ -127,9 +121,15 @@ class VideoView:
 
 def standardize_columns(table: FloatArray) -> FloatArray:
     """Return a table with columns of mean 0 and deviation 1; constant ones are 0."""
-    deviation = table.std(axis=0)
-    deviation[deviation < _CONSTANT] = np.inf
-    return np.asarray((table - table.mean(axis=0)) / deviation)
+    return scale_columns(table, table.mean(axis=0), table.std(axis=0))
+
+
+def scale_columns(
+    table: FloatArray, mean: FloatArray, deviation: FloatArray
+) -> FloatArray:
+    """Return a table less the means and divided by the deviations; constants are 0."""
+    divisor = np.where(deviation < _CONSTANT, np.inf, deviation)
+    return np.asarray((table - mean) / divisor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,13 +137,25 @@ class ReadVideo:
     """The candidates of a video, one for each stretch of like pictures.
 
     ``spans`` are (start, end) of these stretches in seconds; ``decisions`` are on every
-    sampled frame.  ``shots`` are those with a frame that is not dark.
+    sampled frame.  ``shots`` are those with a frame that is not dark.  Of a segment of
+    a video, ``bounds`` are the times to which its candidates can stand for others.
     """
 
     view: VideoView
     spans: list[tuple[float, float]]
     decisions: list[Decision]
     shots: list[Shot]
+    bounds: tuple[float, float] = (-np.inf, np.inf)
+
+    @property
+    def frames(self) -> list[tuple[int, float]]:
+        """The number and time of each candidate."""
+        return [(d.number, d.time) for d in self.view.descriptions]
+
+    @property
+    def duration(self) -> float:
+        """The duration in seconds."""
+        return self.view.duration
 
     def candidate_at(self, time: float, reach: float = 0.0) -> int | None:
         """Return the number of the candidate whose stretch is nearest to a time.
@@ -164,12 +176,122 @@ class ReadVideo:
         time = self.view.descriptions[place].time
         shots = self.view.shots
         shot = self.shots[shots[place]]
-        start, end = max(time - _AROUND, shot.start), min(time + _AROUND, shot.end)
+        start = max(time - _AROUND, shot.start, self.bounds[0])
+        end = min(time + _AROUND, shot.end, self.bounds[1])
         if place > 0 and shots[place - 1] == shots[place]:
             start = max(start, (self.spans[place - 1][1] + self.spans[place][0]) / 2.0)
         if place + 1 < len(shots) and shots[place + 1] == shots[place]:
             end = min(end, (self.spans[place][1] + self.spans[place + 1][0]) / 2.0)
         return start, end
+
+
+class CandidateReader:
+    """Reads a video once, frame by frame, and finds its stretches of like pictures.
+
+    Frames are sampled ``every`` seconds, and in every shot; no stretch crosses a cut.
+    ``progress`` is called with "reading", the time of each sampled frame, and the
+    duration of the video, 0 where it is not known.  ``decisions`` are on the frames
+    that were sampled so far.
+    """
+
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        every: float = EVERY,
+        progress: Progress | None = None,
+    ) -> None:
+        self._reel = Reel(path, every)
+        self._frames = with_progress(self._reel, path, progress)
+        self.decisions: list[Decision] = []
+
+    def _kept_frames(self) -> Iterator[Frame]:
+        """Yield the frames that pass the screen; note the decision on every frame."""
+        for decision, frame in screen(self._frames):
+            self.decisions.append(decision)
+            if frame is not None:
+                yield frame
+
+    def stretches(self) -> Iterator[Stretch]:
+        """Yield all stretches in order."""
+        return split_into_stretches(self._kept_frames(), self._reel.cuts)
+
+    def segments(self, size: int) -> Iterator[ReadVideo]:
+        """Yield the candidates in segments of at most ``size``, in order.
+
+        A segment ends at the last cut in its second half, if there is one.  Without
+        ``decisions``, which are those of the reader.
+        """
+        held: list[Stretch] = []
+        first = -np.inf
+        for stretch in self.stretches():
+            held.append(stretch)
+            if len(held) > size:
+                place = self._last_cut(held)
+                last = (held[place - 1].end + held[place].start) / 2.0
+                yield self._as_video(held[:place], held[place], (first, last))
+                held, first = held[place:], last
+        if held:
+            yield self._as_video(held, None, (first, np.inf))
+
+    def _last_cut(self, held: list[Stretch]) -> int:
+        """Return the place in the second half where the last shot begins, or the end.
+
+        The end is the place of the last stretch.
+        """
+        cuts = self._reel.cuts
+        last = len(held) - 1
+        for place in range(last, last // 2, -1):
+            if bisect_right(cuts, held[place].start) > bisect_right(
+                cuts, held[place - 1].end
+            ):
+                return place
+        return last
+
+    def _as_video(
+        self, members: list[Stretch], after: Stretch | None, bounds: tuple[float, float]
+    ) -> ReadVideo:
+        """Return stretches as candidates; the one ``after`` tells fades at the end."""
+        shots = self._reel.shots
+        both = members if after is None else [*members, after]
+        kept = [stretch for stretch in _drop_fades(both, shots) if stretch is not after]
+        return _read_video(kept, self._reel.duration, [], shots, bounds)
+
+    def whole(self, stretches: list[Stretch]) -> ReadVideo:
+        """Return the whole video, at its end, with candidates of these stretches."""
+        shots = self.shots
+        kept = _drop_fades(stretches, shots)
+        return _read_video(kept, self.duration, self.decisions, shots)
+
+    @property
+    def duration(self) -> float:
+        """The seconds that were read."""
+        return self._reel.duration
+
+    @property
+    def shots(self) -> list[Shot]:
+        """The shots with a frame that is not dark; known at the end."""
+        shots = self._reel.shots
+        starts = [shot.start for shot in shots]
+        lit = {
+            max(bisect_right(starts, d.time) - 1, 0)
+            for d in self.decisions
+            if d.kept or d.reason != "dark"
+        }
+        return [shot for place, shot in enumerate(shots) if place in lit]
+
+
+def _read_video(
+    stretches: list[Stretch],
+    duration: float,
+    decisions: list[Decision],
+    shots: list[Shot],
+    bounds: tuple[float, float] = (-np.inf, np.inf),
+) -> ReadVideo:
+    """Return a video with one candidate for each stretch."""
+    places = [shot_at(shots, stretch.frame.time) for stretch in stretches]
+    view = VideoView([stretch.frame for stretch in stretches], duration, places)
+    spans = [(stretch.start, stretch.end) for stretch in stretches]
+    return ReadVideo(view, spans, decisions, shots, bounds)
 
 
 def read_candidates(
@@ -179,33 +301,16 @@ def read_candidates(
 ) -> ReadVideo:
     """Read a video once, and describe one frame of each stretch of like pictures.
 
-    Frames are sampled ``every`` seconds, and in every shot; no stretch crosses a cut.
-    ``progress`` is called with "reading", the time of each sampled frame, and the
-    duration of the video, 0 where it is not known.
+    See :class:`CandidateReader`.  Of more than a thousand stretches, neighbours are
+    merged.
     """
-    decisions: list[Decision] = []
-    reel = Reel(path, every)
-
-    def kept_frames() -> Iterator[Frame]:
-        """Yield the frames that pass the screen; note the decision on every frame."""
-        frames = with_progress(reel, path, progress)
-        for decision, frame in screen(frames):
-            decisions.append(decision)
-            if frame is not None:
-                yield frame
-
+    reader = CandidateReader(path, every, progress)
     stretches: list[Stretch] = []
-    for stretch in split_into_stretches(kept_frames(), reel.cuts):
+    for stretch in reader.stretches():
         stretches.append(stretch)
         if len(stretches) == 2 * MAX_CANDIDATES:
             stretches = merge_stretches(stretches, MAX_CANDIDATES)
-    shots = reel.shots
-    lit = {shot_at(shots, d.time) for d in decisions if d.kept or d.reason != "dark"}
-    shots = [shot for place, shot in enumerate(shots) if place in lit]
-    stretches = _drop_fades(merge_stretches(stretches, MAX_CANDIDATES), shots)
-    places = [shot_at(shots, s.frame.time) for s in stretches]
-    view = VideoView([s.frame for s in stretches], reel.duration, places)
-    return ReadVideo(view, [(s.start, s.end) for s in stretches], decisions, shots)
+    return reader.whole(merge_stretches(stretches, MAX_CANDIDATES))
 
 
 def _drop_fades(stretches: list[Stretch], shots: list[Shot]) -> list[Stretch]:
@@ -224,44 +329,6 @@ def _drop_fades(stretches: list[Stretch], shots: list[Shot]) -> list[Stretch]:
         if not passes or places.count(places[place]) == 1:
             kept.append(stretch)
     return kept
-
-
-def sharpest_frames(
-    path: str | PathLike[str], spans: Sequence[tuple[float, float]]
-) -> list[Frame]:
-    """Read a video, and return the sharpest frame of each span of time, in order.
-
-    Sharpness, the variance of the Laplacian, is divided by the tenth root of 1 + the
-    mean difference, 0 to 255, from the frame before or after, whichever is larger.  The
-    first of equals is taken.  Spans must not overlap, and must have frames.
-    """
-    found = groupby(frames_within(path, spans), key=itemgetter(0))
-    return [_sharpest_of(frame for _, frame in frames) for _, frames in found]
-
-
-def _sharpest_of(frames: Iterable[Frame]) -> Frame:
-    """Return the sharpest of successive frames: see :func:`sharpest_frames`."""
-    best: tuple[float, Frame] | None = None
-    unrest = 0.0
-    measured = ((frame, _smooth_grey(frame.image)) for frame in frames)
-    # Only the last of them is None.
-    for (frame, picture), after in pairwise(chain(measured, [None])):  # type: ignore[misc]
-        change = 0.0 if after is None else float(np.abs(after[1] - picture).mean())
-        motion = max(unrest, change)
-        # Not relative to its contrast: a picture that fades is not sharp.
-        sharpness = float(cv2.Laplacian(picture, cv2.CV_64F).var())
-        merit = sharpness / float((1.0 + motion) ** _STILLNESS)
-        if best is None or merit > best[0]:
-            best = merit, frame
-        unrest = change
-    assert best is not None  # a span has frames
-    return best[1]
-
-
-def _smooth_grey(image: AnyArray) -> FloatArray:
-    """Return a picture in grey, at most 256 pixels a side, smoothed against noise."""
-    grey = shrink_picture(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), _LONGEST)
-    return np.asarray(cv2.GaussianBlur(grey.astype(np.float64), (0, 0), 1.0))
 
 
 @dataclass(frozen=True, eq=False)

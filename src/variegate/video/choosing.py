@@ -62,7 +62,8 @@ class Refusal:
 
     ``beside`` is the most similar chosen candidate: it lowers the gain in
     log-probability of the refused one by ``-log(1 - s²)``, with their learned
-    ``similarity`` s from 0 to 1.  ``why`` is "too similar to", "adds too little
+    ``similarity`` s from 0 to 1.  Numbers below 0 count back, from -1, in the key
+    frames that were chosen earlier.  ``why`` is "too similar to", "adds too little
     beside" or "same shot as".
     """
 
@@ -73,28 +74,41 @@ class Refusal:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The chosen candidates, and by number the refused ones that are likelier."""
+    """The chosen candidates, and by number the refused ones that are likelier.
+
+    Beside earlier key frames, the ensemble is the conditional one of the candidates.
+    """
 
     ensemble: LEnsemble
     selection: Selection
     refusals: Mapping[int, Refusal]
 
+    @property
+    def probability(self) -> list[float]:
+        """The probability of each candidate in a set drawn from the ensemble."""
+        return list(map(float, self.ensemble.marginals()))
+
 
 def choose_frames(
     ensemble: LEnsemble,
     view: VideoView,
-    make_decoder: Callable[[BoolArray, BoolArray], Decoder],
+    make_decoder: Callable[[BoolArray, BoolArray, bool], Decoder],
     max_similarity: float,
     amount: Amount,
     generator: np.random.Generator,
+    n_earlier: int = 0,
 ) -> Choice:
     """Choose among the N candidates of a view, given the ensemble over them.
 
+    The first ``n_earlier`` frames of the view are key frames that were chosen before;
+    candidates are the others, which the choice numbers from 0.
+
     ``make_decoder`` takes two boolean arrays (N, N): which pairs of frames can be
     matched, and which count as the same, those more similar than ``max_similarity``, of
-    which only one is chosen.  It is not called for one frame per shot.
+    which only one is chosen; and whether a frame must be chosen, as there is none yet.
+    It is not called for one frame per shot, which needs ``n_earlier`` 0.
     """
-    limit = amount.most(len(view))
+    limit = amount.most(len(view) - n_earlier)
     lengths = np.sqrt(np.diagonal(ensemble.S))
     similarity = np.clip(ensemble.S / np.outer(lengths, lengths), 0.0, 1.0)
     # By colours alone, a shot would stand for others with nothing else in common.
@@ -104,13 +118,44 @@ def choose_frames(
         selection = _likeliest_of_each_shot(ensemble, view.shots)
         why, related = "same shot as", view.same_shot
     else:
-        constraint = Constraint(None, limit, np.ones(len(view)))
-        selection = make_decoder(matched, same)(ensemble, constraint, generator)
-        if amount.count is not None:
-            selection = fill_up(ensemble, selection, amount.count)
         why, related = "too similar to", matched | same
-    refusals = _find_refusals(ensemble.marginals(), selection, similarity, why, related)
+        repeats = np.asarray(same[:n_earlier].any(axis=0))
+        ensemble, others = _condition_on_earlier(ensemble, repeats, n_earlier)
+        if others is None:
+            selection = Selection.from_items(ensemble, [], "all repeat key frames")
+        else:
+            pairs = np.ix_(others.items, others.items)
+            constraint = Constraint(None, limit, np.ones(len(others)))
+            decoder = make_decoder(matched[pairs], same[pairs], n_earlier == 0)
+            selection = decoder(others, constraint, generator)
+            if others is not ensemble:
+                items = (others.items - n_earlier)[selection.indices].tolist()
+                reason = selection.stop_reason
+                selection = Selection.from_items(ensemble, items, reason)
+            if amount.count is not None:
+                selection = fill_up(ensemble, selection, amount.count)
+    refusals = _find_refusals(
+        ensemble.marginals(), selection, similarity, why, related, n_earlier
+    )
     return Choice(ensemble, selection, refusals)
+
+
+def _condition_on_earlier(
+    ensemble: LEnsemble, repeats: BoolArray, n_earlier: int
+) -> tuple[LEnsemble, LEnsemble | None]:
+    """Return the ensemble given the first frames, and that without their ``repeats``.
+
+    The second is None if all candidates repeat one of the ``n_earlier`` frames.
+    """
+    if n_earlier == 0:
+        return ensemble, ensemble
+    earlier = np.arange(n_earlier)
+    rest = repeats.copy()
+    rest[earlier] = False
+    conditional = ensemble.condition(include=earlier)
+    if rest.sum() == len(conditional):
+        return conditional, None
+    return conditional, ensemble.condition(include=earlier, exclude=rest)
 
 
 def _pairs_above(similarity: FloatArray, limit: float) -> BoolArray:
@@ -167,22 +212,27 @@ def _find_refusals(
     similarity: FloatArray,
     why: str,
     related: BoolArray,
+    n_earlier: int,
 ) -> dict[int, Refusal]:
     """Return, by number, why candidates likelier than a chosen one were not chosen.
 
-    The reason is ``why`` for a candidate ``related`` (N, N) to any chosen one, else
-    "adds too little beside".  ``probability`` (N,) are marginals.
+    The reason is ``why`` for a candidate ``related`` to any chosen one, else "adds too
+    little beside".  ``probability`` (N,) are marginals of candidates; ``similarity``
+    and ``related`` are of ``n_earlier`` key frames, then of candidates.
     """
     chosen = selection.indices
     likelier = probability > probability[chosen].min(initial=np.inf)
     likelier[chosen] = False
+    keyframes = np.concatenate([np.arange(n_earlier), chosen + n_earlier])
     refusals = {}
     for place in np.flatnonzero(likelier):
-        is_related = related[place, chosen]
-        nearest = np.where(is_related, 2.0, 0.0) + similarity[place, chosen]
-        beside = int(chosen[np.argmax(nearest)])
+        row = np.ix_([place + n_earlier], keyframes)
+        is_related = related[row][0]
+        nearest = np.where(is_related, 2.0, 0.0) + similarity[row][0]
+        best = int(np.argmax(nearest))
         reason = why if is_related.any() else "adds too little beside"
-        refusals[int(place)] = Refusal(beside, similarity[place, beside], reason)
+        beside = int(keyframes[best]) - n_earlier
+        refusals[int(place)] = Refusal(beside, similarity[row][0, best], reason)
     return refusals
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from variegate._progress import Progress, ignore
 from variegate._random import as_generator
 from variegate._typing import BoolArray, RandomState
-from variegate._validation import check_choice, check_number
+from variegate._validation import check_choice, check_flag, check_number
 from variegate.application.base import FamilyApplication, packaged_model
 from variegate.decoding import MBR, Decoder, GreedySearch
 from variegate.files.model_format import POSITIVE
@@ -23,10 +23,10 @@ from variegate.kernels import Kernel, MultipleKernel
 from variegate.video.candidates import (
     BLOCKS,
     TRAINING,
+    CandidateReader,
     TrainingVideo,
     VideoView,
     read_candidates,
-    sharpest_frames,
 )
 from variegate.video.choosing import (
     Amount,
@@ -37,7 +37,10 @@ from variegate.video.choosing import (
 from variegate.video.fisher import PATTERNS, FisherEncoder
 from variegate.video.picks import PickedVideo
 from variegate.video.picture import PICTURE_STATISTICS
+from variegate.video.picture_store import PictureStore
 from variegate.video.reading import EVERY
+from variegate.video.sequence import KeyframeSequence, choose_in_order
+from variegate.video.sharpest import sharpest_frames
 from variegate.video.summary import VideoSummary
 
 _BANDWIDTHS = (0.125, 0.25, 0.5, 1.0, 2.0)  # of the Gaussians
@@ -212,15 +215,21 @@ class KeyframePicker(FamilyApplication):
         count: int | None = None,
         per_shot: bool = False,
         every: float | None = None,
+        sequential: bool = False,
+        folder: str | PathLike[str] | None = None,
         progress: Progress | None = None,
         random_state: RandomState = None,
     ) -> VideoSummary:
         """Choose the key frames of a video.
 
         The file is read twice: once to describe it, once for the pictures of the chosen
-        frames, so that memory does not grow with its length.  Of the frames around a
-        chosen one, in its shot and half way to the next candidates, the sharpest is
-        taken.
+        frames.  Of the frames around a chosen one, in its shot and half way to the next
+        candidates, the sharpest is taken.
+
+        At most a thousand candidates are held, and the pictures of key frames.  With
+        ``sequential``, a hundred candidates are held, and pictures are in a file: a
+        film of any length is chosen from in segments, each beside the key frames of
+        the one before.
 
         Parameters
         ----------
@@ -238,6 +247,13 @@ class KeyframePicker(FamilyApplication):
             and ``per_shot`` only one can be given.
         every : float, optional
             Seconds between sampled frames; by default as in training.
+        sequential : bool
+            Choose in segments of at most a hundred candidates, for long films.  Key
+            frames are diverse within segments and beside those of the segment before.
+            With ``max_frames``, a second choice is made among all key frames.
+        folder : str or path, optional
+            With ``sequential``, the folder for the temporary file of pictures; by
+            default that of the system.
         progress : callable, optional
             Called with "reading", the time of each sampled frame, and the duration of
             the video, 0 where it is not known.
@@ -245,13 +261,59 @@ class KeyframePicker(FamilyApplication):
         """
         check_is_fitted(self, "family_")
         amount = Amount(max_frames, count, per_shot)
+        check_flag("sequential", sequential)
         every = self.every_ if every is None else every
         omega = self.family_.resolve(omega)
-        video = read_candidates(path, every, self._progress_callback(progress))
+        progress = self._progress_callback(progress)
+        if sequential:
+            reader = CandidateReader(path, every, progress)
+            return self._pick_in_order(
+                path, reader, omega, amount, folder, random_state
+            )
+        video = read_candidates(path, every, progress)
         choice = self.choose(video.view, omega, amount, random_state)
         chosen = choice.selection.indices.tolist()
-        frames = sharpest_frames(path, [video.span_around(i) for i in chosen])
-        return VideoSummary.from_choice(path, video, choice, frames, omega)
+        frames = sharpest_frames(path, map(video.span_around, chosen))
+        pictures = [(frame.number, frame.time, frame.image) for frame in frames]
+        return VideoSummary.from_choice(
+            path, video, video.frames, choice, pictures, omega
+        )
+
+    def _pick_in_order(
+        self,
+        path: str | PathLike[str],
+        reader: CandidateReader,
+        omega: float,
+        amount: Amount,
+        folder: str | PathLike[str] | None,
+        random_state: RandomState,
+    ) -> VideoSummary:
+        """Choose the key frames of a video segment by segment.
+
+        Without ``max_frames``, the second reading follows the first: pictures are
+        stored while later segments are not read yet.
+        """
+        if amount.count is not None or amount.per_shot:
+            raise ValueError(
+                "count and per_shot need all candidates at once: give max_frames with "
+                "sequential, or leave sequential out"
+            )
+        self._check_parameters()
+        rng = self._make_generator(random_state)
+        sequence = KeyframeSequence(self, omega, rng, amount.max_frames)
+        spans: Iterable[tuple[float, float]] = choose_in_order(sequence, reader)
+        if amount.max_frames is not None:
+            for _ in spans:  # until the end is read
+                pass
+            spans = sequence.limit(reader.shots)
+        store = PictureStore(folder)
+        pictures = [
+            (frame.number, frame.time, store.add(frame.image))
+            for frame in sharpest_frames(path, spans)
+        ]
+        return VideoSummary.from_choice(
+            path, reader, sequence.frames, sequence, pictures, omega
+        )
 
     def choose(
         self,
@@ -273,13 +335,16 @@ class KeyframePicker(FamilyApplication):
             ensemble, view, self._make_decoder, self.max_similarity, amount, rng
         )
 
-    def _make_decoder(self, alike: BoolArray, same: BoolArray) -> Decoder:
+    def _make_decoder(
+        self, alike: BoolArray, same: BoolArray, nonempty: bool = True
+    ) -> Decoder:
         """Return a decoder by the F-score of matched frames, of minimum Bayes risk.
 
         Pairs (N, N) that are ``alike`` can be matched; of the ``same`` one is chosen.
+        ``nonempty`` chooses a frame even where all samples are empty.
         """
         agreement = MatchingAgreement(alike, self.beta, same)
-        return MBR(self.n_samples, None, agreement, GreedySearch(nonempty=True))
+        return MBR(self.n_samples, None, agreement, GreedySearch(nonempty=nonempty))
 
     def _encode_rest(self) -> dict[str, Any]:
         """Return the sections of a model file that only pickers have, by name."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
 from os import PathLike
@@ -32,6 +32,7 @@ EVERY = 0.5  # default seconds between sampled frames
 EVERY_FRAME = 0.001  # shortest step in seconds: every frame of an ordinary video
 _ROUNDING = 0.0005  # seconds; containers round times to milliseconds
 _SHORT = 1.0  # seconds; less may be missing at the end of a whole file
+_NEVER = (math.inf, math.inf)  # a span without frames
 _DEFAULT_RATE = 25.0  # frames a second where the container does not say
 
 
@@ -150,21 +151,22 @@ def time_label(seconds: float) -> str:
 
 
 def frames_within(
-    path: str | PathLike[str], spans: Sequence[tuple[float, float]]
+    path: str | PathLike[str], spans: Iterable[tuple[float, float]]
 ) -> Iterator[tuple[int, Frame]]:
     """Yield every frame within spans of time, as (number of its span, frame).
 
-    Spans are in order and do not overlap; a frame at the end of one is not in it.
+    Spans are in order and do not overlap; a frame at the end of one is not in it.  They
+    may come from an iterator, which is asked for one when the one before has passed.
     """
     capture = _open_capture(Path(path))
     try:
-        place = 0
+        numbered = enumerate(spans)
+        place, (start, end) = next(numbered, (0, _NEVER))
         for number, time in _grab_frames(capture):
-            while place < len(spans) and spans[place][1] <= time:
-                place += 1
-            if place == len(spans):
+            while end <= time:
+                place, (start, end) = next(numbered, (place, _NEVER))
+            if start == math.inf:
                 return
-            start = spans[place][0]
             if time >= start and (frame := _decode_frame(capture, number, time)):
                 yield place, frame
     finally:

@@ -13,11 +13,13 @@ import numpy as np
 from variegate.report.notebook import html_card
 from variegate.report.wording import percent
 from variegate.selection import Selection
-from variegate.video.candidates import ReadVideo
+from variegate.video.candidates import CandidateReader, ReadVideo
 from variegate.video.choosing import Choice
 from variegate.video.picture import shrink_picture
-from variegate.video.reading import Frame, Picture, time_label
+from variegate.video.picture_store import StoredPicture
+from variegate.video.reading import Picture, time_label
 from variegate.video.screening import Decision
+from variegate.video.sequence import KeyframeSequence
 from variegate.video.shots import Shot, shot_at
 
 _THUMBNAIL = 200  # pixels on the longer side of a picture in a notebook
@@ -47,12 +49,19 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class Keyframe:
-    """A frame that was chosen, with its picture: red, green and blue, 0 to 255."""
+    """A frame that was chosen, with its picture, which may be stored in a file."""
 
     number: int
     time: float
     probability: float
-    image: Picture = field(repr=False)
+    picture: Picture | StoredPicture = field(repr=False)
+
+    @property
+    def image(self) -> Picture:
+        """The picture: red, green and blue, 0 to 255."""
+        if isinstance(self.picture, StoredPicture):
+            return self.picture.read()
+        return self.picture
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,37 +95,37 @@ class VideoSummary:
     def from_choice(
         cls,
         source: str | PathLike[str],
-        video: ReadVideo,
-        choice: Choice,
-        frames: Sequence[Frame],
+        video: ReadVideo | CandidateReader,
+        candidates: Sequence[tuple[int, float]],
+        choice: Choice | KeyframeSequence,
+        pictures: Sequence[tuple[int, float, Picture | StoredPicture]],
         omega: float,
     ) -> VideoSummary:
         """Return the summary of a choice among the candidates of a video.
 
-        ``frames`` are the pictures of the chosen ones, in the order of the choice's
-        sorted indices: they may be other frames than the candidates, but near them.
+        ``candidates`` are their numbers and times.  ``pictures`` are those of the
+        chosen ones after number and time, in the order of the choice's sorted indices:
+        they may be other frames than the candidates, but near them.
         """
         # This selection does not keep the model in memory.
-        selection = choice.selection.renumber(np.arange(len(video.view)))
-        chosen = dict(zip(selection.indices.tolist(), frames, strict=True))
-        probabilities = choice.ensemble.marginals().tolist()
-        candidates = []
+        selection = choice.selection.renumber(np.arange(len(candidates)))
+        chosen = dict(zip(selection.indices.tolist(), pictures, strict=True))
+        probabilities = choice.probability
+        found = []
         for place, probability in enumerate(probabilities):
-            frame = chosen.get(place) or video.view.descriptions[place]
+            number, time = chosen.get(place, candidates[place])[:2]
             why: tuple[Any, ...] = ()
             if refusal := choice.refusals.get(place):
-                beside = chosen[refusal.beside]
-                when = f"frame {beside.number} at {time_label(beside.time)}"
-                why = f"{refusal.why} {when}", beside.number, refusal.similarity
-            candidates.append(
-                Candidate(frame.number, frame.time, probability, place in chosen, *why)
-            )
+                beside, when, _ = chosen[refusal.beside]
+                text = f"{refusal.why} frame {beside} at {time_label(when)}"
+                why = text, beside, refusal.similarity
+            found.append(Candidate(number, time, probability, place in chosen, *why))
         keyframes = [
-            Keyframe(frame.number, frame.time, probabilities[place], frame.image)
-            for place, frame in chosen.items()
+            Keyframe(number, time, probabilities[place], picture)
+            for place, (number, time, picture) in chosen.items()
         ]
-        rest = video.decisions, omega, video.view.duration, video.shots, selection
-        return cls(str(source), keyframes, candidates, *rest)
+        rest = video.decisions, omega, video.duration, video.shots, selection
+        return cls(str(source), keyframes, found, *rest)
 
     @property
     def shots_shown(self) -> int:
