@@ -129,9 +129,9 @@ def test_nothing_is_exported_before_a_group_is_done(client):
 def test_exports_are_files_without_rights(client, session, name, monkeypatch):
     written = []
 
-    def export(name, material, picks, learned, omega):
+    def export(name, material, picks, learned, omega, problem):
         done = {group: list(items) for group, items in picks.items()}
-        written.append((name, done, learned.n_groups, omega))
+        written.append((name, done, learned.n_groups, omega, problem))
         return b"content"
 
     monkeypatch.setattr(app, "export_file", export)
@@ -140,7 +140,7 @@ def test_exports_are_files_without_rights(client, session, name, monkeypatch):
     settle(session)
     answer = client.get(f"/export/{name}")
     assert (answer.status, answer.body) == (200, b"content")
-    assert written == [(name, {0: [0, 1, 2]}, 1, 2.0)]
+    assert written == [(name, {0: [0, 1, 2]}, 1, 2.0, None)]
     assert answer.headers["content-disposition"] == f'attachment; filename="{name}"'
     assert "sandbox" in answer.headers["content-security-policy"]
 
