@@ -186,7 +186,7 @@ def _manage_checkpoint(checkpoint: Path | None) -> Iterator[None]:
 
 
 def _is_page(path: Path) -> bool:
-    """Whether a report is one page, and not a folder."""
+    """Return whether a report's path names an HTML file, by its suffix."""
     return path.suffix.lower() in (".html", ".htm")
 
 

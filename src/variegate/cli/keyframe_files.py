@@ -172,7 +172,11 @@ def check_template_distinguishes(template: str, most: int | None) -> None:
 
 
 def picture_names(template: str, job: Job, summary: VideoSummary) -> list[str]:
-    """Return a file name for each key frame; raise UsageError unless all differ."""
+    """Return a file name for each key frame, from the template.
+
+    Raise UsageError if two are equal (ignoring case), if one is the name of another
+    output file, or if one is too long.
+    """
     names = [
         template.format(name=job.name, n=n, frame=keyframe.number, time=keyframe.time)
         for n, keyframe in enumerate(summary.keyframes, 1)

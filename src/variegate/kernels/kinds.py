@@ -232,10 +232,11 @@ class Kinds(KernelWithStart):
         product: FloatArray,
         diagonal: FloatArray,
     ) -> FloatArray:
-        """Return the gradient of ``f`` in the parameters, with ``G = ∂f/∂S``.
+        """Return the gradient in the parameters, flat, of a function of ``S``.
 
+        ``G`` is its gradient in ``S``, ``prepared`` (..., N, d) are scaled features,
         ``roots`` are ``φ`` (..., N, n_kinds), ``product`` is ``G φ`` of the same shape,
-        and ``diagonal`` (..., N) that of ``G``.  A stack is summed.
+        and ``diagonal`` (..., N) that of ``G``.  Gradients of a stack are added up.
 
         By ``∂φ_k/∂l_j = φ_k ([k=j] - p_j) / 2`` for the logits
         ``l = W x + b``, and ``∂S/∂ε = I - φ φᵀ``.

@@ -134,12 +134,12 @@ class Material(ABC):
         """
         from variegate.material.pictures import thumbnail
 
-        def show(group: int, item: int, width: int) -> tuple[bytes, str]:
-            """Return a picture as bytes, and its MIME type, not cached."""
+        def make_thumbnail(group: int, item: int, width: int) -> tuple[bytes, str]:
+            """Return an item's picture, scaled, as bytes of a file and MIME type."""
             return thumbnail(self._picture(group, item), width)
 
-        kept = lru_cache(maxsize=512)(show)
-        return lambda group, item, width: (kept if width <= _KEPT else show)(
+        kept = lru_cache(maxsize=512)(make_thumbnail)
+        return lambda group, item, width: (kept if width <= _KEPT else make_thumbnail)(
             group, item, width
         )
 

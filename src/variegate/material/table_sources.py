@@ -298,9 +298,10 @@ def image_material(
 ) -> TableMaterial:
     """Return the material of a folder of pictures, as a table with a row for each.
 
-    Folders in it are groups; pictures that are in none come in pages of 20 by default,
-    and so do those of a folder that has more than five pages.  With a page of 0, all
-    pictures of a folder are a group.  ``prior`` is a model whose encoding is used.
+    Each folder in it is a group.  Pictures outside folders, and folders of more than
+    ``5 * page`` pictures, are cut into pages of ``page`` pictures (None for 20); with 0
+    nothing is cut.  ``prior`` is a model whose encoding is used.  MaterialError if no
+    picture can be read.
     """
     paths = _pictures_in(folder)
     found = dict(zip(paths, _describe_pictures(paths, progress), strict=True))

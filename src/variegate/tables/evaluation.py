@@ -335,12 +335,15 @@ def evaluate_choosers(
 
 
 def _split_by_chooser(
-    names: Iterable[str], rows: Sequence[Any]
+    names: Iterable[str], values: Sequence[Any]
 ) -> dict[str, FloatArray]:
-    """Split rows (groups, choosers, columns) by chooser; {} without columns."""
-    if not rows[0]:
+    """Return an array (groups, columns) by chooser, of (groups, choosers, columns).
+
+    Empty if the first group has values of no chooser.
+    """
+    if not values[0]:
         return {}
-    table = np.array(rows, dtype=np.float64)
+    table = np.array(values, dtype=np.float64)
     return {name: table[:, number] for number, name in enumerate(names)}
 
 

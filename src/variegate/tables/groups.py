@@ -139,7 +139,10 @@ class Groups:
 
     @contextmanager
     def name_in_errors(self, numbers: IntArray) -> Iterator[None]:
-        """Name group ``numbers[i]`` in errors of the block about ground set i."""
+        """Raise GroundSetErrors of the ``with`` block as TableErrors that name a group.
+
+        Ground set ``i`` of the block is group ``numbers[i]``.
+        """
         try:
             yield
         except GroundSetError as error:

@@ -234,7 +234,10 @@ class GroupIndex:
 
 
 def sortable_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the schema with large text and large binary in place of views."""
+    """Return the schema with views of text and bytes as types that Arrow can reorder.
+
+    ``string_view`` becomes ``large_string``, and ``binary_view`` ``large_binary``.
+    """
     fields = [one.with_type(_STORED.get(one.type, one.type)) for one in schema]
     return pa.schema(fields, schema.metadata)
 

@@ -254,12 +254,13 @@ class ScoringSelector(FittedSelector):
             A column that untrained methods go by, by default that of the selector;
             without any they are left out.
         show : sequence of str, optional
-            Columns to show in examples; by default the item and some of the quality.
+            Columns to show in examples; by default the item and the first columns of
+            the quality.
         model : str, default="model.json"
             The name of the file that the selector is saved in.
         progress : callable, optional
         engine, skip_unreadable : as for :meth:`evaluate`
-            A few thousand groups are brought here.
+            At most a few thousand groups are copied from workers to this process.
         """
         from variegate.tables.report.gathering import make_report
 

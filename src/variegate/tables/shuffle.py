@@ -152,9 +152,10 @@ def _collect_batches(
 def reorder_rows(
     batches: list[pa.RecordBatch], schema: pa.Schema, order: IntArray
 ) -> pa.RecordBatch:
-    """Return rows in ``order``, positions in all batches together, as one batch.
+    """Concatenate batches and return their rows in the given order, as one batch.
 
-    The list ``batches`` is emptied, a column at a time, so that only one is held twice.
+    ``order`` holds row positions in the concatenation.  The list ``batches`` is
+    emptied; columns are copied and released one at a time, to save memory.
     """
     columns = [
         list(column) for column in zip(*(b.columns for b in batches), strict=True)

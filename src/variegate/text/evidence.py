@@ -373,7 +373,7 @@ class EvidenceSelector(Application):
 
     @classmethod
     def load(cls, path: str | Path, embed: str | Embed | None = None) -> Self:
-        """Read a model of :meth:`save`; give the ``embed`` of training if callable."""
+        """Return the model that :meth:`save` wrote; pass a callable ``embed`` again."""
         model = super().load(path)
         if embed is not None:
             model.embed = embed

@@ -196,7 +196,7 @@ class LEnsembles:
         counts as dependent on others where less than 1e-12 of its squared length
         is left (1e-5 in single precision), and gains within 1e-10 (1e-5) as equal.
         """
-        batch = self._batch_to_choose_from(costs=costs)
+        batch = self._batch_for_choosing(costs=costs)
         return Subsets.of(batch.without_axis(choose_greedily(batch, k, budget)))
 
     @torch.no_grad()
@@ -240,11 +240,11 @@ class LEnsembles:
         after which a sample of ``m`` items takes ``O(N M + m³ log m)``, ``M`` being the
         number of eigenvalues of ``K`` that are not zero.
         """
-        batch = self._batch_to_choose_from()
+        batch = self._batch_for_choosing()
         return Subsets.of(batch.without_axis(draw_subsets(batch, n, k, generator)))
 
-    def _batch_to_choose_from(self, **costs: Any) -> Kernels:
-        """Return :meth:`batch` with the ``costs`` of items; refuse a jitter."""
+    def _batch_for_choosing(self, **costs: Any) -> Kernels:
+        """Return ``batch(**costs)``; raise ValueError if the kernels have a jitter."""
         if self._kernels.jitter:
             raise ValueError(
                 "kernels with a jitter cannot be chosen from: add it to the diagonal"

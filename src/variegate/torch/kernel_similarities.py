@@ -132,9 +132,10 @@ def _prepare_similarity(kernel: Kernel, batch: ExampleBatch) -> SimilarityOf:
 
 
 def _prepare_fixed_similarity(kernel: FixedKernel, batch: ExampleBatch) -> SimilarityOf:
-    """Compute a similarity without parameters; return a function that returns it.
+    """Compute ``S`` (B, N, N) of a kernel without parameters; return ``lambda _: S``.
 
-    Refuse wanted items whose similarity with themselves is not positive.
+    Raise GroundSetError for values that are not finite, and for a wanted or given item
+    of ``S_ii <= 0``.
     """
     S = _compute_fixed_similarity(kernel, batch)
     _check_finite(S[None], batch)

@@ -80,7 +80,7 @@ def loss(
         )
 
         def pull_back(by_set: Tensor, F: Tensor) -> tuple[Tensor, ...]:
-            """Return gradients in F, u and ε from that in the losses, ``by_set``."""
+            """Return gradients in F, u and ε; ``by_set`` (B,) is that in the losses."""
             features = _without_padding(F, targets.mask)
             scale = by_set.masked_fill(~active, 0.0)[:, None]
             own = target.inverse.diagonal(dim1=-2, dim2=-1)

@@ -73,10 +73,10 @@ def shrink_picture(image: AnyArray, longest: float) -> AnyArray:
 
 
 def decode_picture(data: bytes) -> Picture | None:
-    """Return the picture in an image file's bytes, transparency on white, or None.
+    """Decode the bytes of an image file, blended with white where transparent.
 
-    None as well where the header declares more than ``MOST_PIXELS`` pixels, or no size:
-    see :func:`variegate.video.picture_size.picture_size`.
+    Return None for bytes that cannot be decoded, and where the header declares no size
+    or over ``MOST_PIXELS`` pixels (:func:`variegate.video.picture_size.picture_size`).
     """
     if not has_size_to_decode(picture_size(data)):
         return None

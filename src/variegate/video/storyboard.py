@@ -95,7 +95,7 @@ def storyboard(
 
 
 def _draw_in_box(box: Picture, image: Picture) -> None:
-    """Draw a picture into the middle of ``box``, in place, with a line around it."""
+    """Fill ``box``, in place, with a picture scaled to fit between bars, framed."""
     box[:] = _BARS
     height, width = box.shape[:2]
     picture = resize_to_fit(image, width, height)
