@@ -136,7 +136,7 @@ def test_the_loop_says_why_there_is_no_learner():
 @pytest.mark.parametrize("columns", [ALIKE["one row"], ALIKE["constant"]])
 def test_the_studio_takes_picks_where_nothing_can_be_learned(tmp_path, columns, capfd):
     material = opened(tmp_path, {name: list(v) for name, v in columns.items()})
-    store = Store(tmp_path / "picks.sqlite", material.fingerprint, "t")
+    store = Store(tmp_path / "picks.sqlite", "t.csv")
     session = Session(material, store, Teacher(material), Proposer(material))
     session.start()
     try:

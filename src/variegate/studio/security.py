@@ -70,7 +70,7 @@ class Access:
     """The token and the hosts that requests must have."""
 
     token: str = field(repr=False)
-    #: Names of this machine, as :func:`normalize_name` returns them.
+    #: Names of this machine, as ``normalize_name`` returns them.
     hosts: Collection[str] = LOOPBACK
     #: Whether all numeric addresses are allowed; foreign names cannot lead to them.
     any_address: bool = False

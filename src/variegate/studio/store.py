@@ -120,7 +120,7 @@ class Store(LockedDatabase):
 
     @property
     def problem(self) -> str | None:
-        """Why no more picks are kept: the file is not there; None if they are."""
+        """The message that no more picks are kept, or None while they are."""
         try:
             self.check_file()
         except StoreError as error:

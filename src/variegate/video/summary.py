@@ -58,7 +58,7 @@ class Keyframe:
 
     @property
     def image(self) -> Picture:
-        """The picture: red, green and blue, 0 to 255."""
+        """Red, green and blue of the picture, 0 to 255."""
         if isinstance(self.picture, StoredPicture):
             return self.picture.read()
         return self.picture
