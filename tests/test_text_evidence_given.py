@@ -12,6 +12,7 @@ from variegate.text.evidence_model import MAX_CANDIDATES, as_ground_set
 from variegate.text.passages import Passages
 from variegate.text.question_input import ViewBuilder
 from variegate.text.question_view import QuestionView
+from variegate.text.word_vectors import load_word_vectors
 
 QUESTION = "How much water does the tank hold, and who repairs the pump?"
 SENTENCES = [
@@ -55,18 +56,27 @@ def test_a_prompt_without_sentences_changes_nothing(given):
         assert one.as_dict() == other.as_dict()
 
 
-@pytest.mark.parametrize("embed", [None, vectors_of])
+@pytest.mark.parametrize("embed", [None, vectors_of, "wordllama"])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_probabilities_are_those_beside_given_items(embed):
-    model = selector(embed=embed).fit(*DATA) if embed else EvidenceSelector.pretrained()
+    words = None
+    if embed == "wordllama":
+        pytest.importorskip("wordllama", reason="needs 'variegate[vectors]'")
+        words = load_word_vectors()
+    model = EvidenceSelector.pretrained(embed if words else None)
+    if embed is vectors_of:
+        model = selector(embed=embed).fit(*DATA)
     told = Passages.from_documents([Document(PROMPT[0])]).texts
     every, n = [*SENTENCES, *told], len(SENTENCES)
     assert len(every) == 6
 
     def view(texts):
         documents = np.arange(len(texts)) // n  # those of the prompt are another one
-        vectors = embed([QUESTION, *texts]) * 1.0 if embed else None
-        return QuestionView(QUESTION, texts, [""] * len(texts), documents, vectors)
+        make, vectors = words.embed if words else embed, None
+        if make is not None:
+            vectors = np.asarray(make([QUESTION, *texts]), dtype=float)
+        titles = [""] * len(texts)
+        return QuestionView(QUESTION, texts, titles, documents, vectors, words)
 
     candidates, both = view(SENTENCES), view(every)
     both.__dict__["weights"] = candidates.weights  # terms are as rare as without
