@@ -103,11 +103,11 @@ def test_sentences_of_the_prompt_are_left_out(budget):
     extracts = EvidenceExtractor(budget, count_words if budget else None).extract(
         QUESTION, TEXTS, given=prompt
     )
-    # As if the sentence, which two documents have, had never been there.
+    # As if the documents did not have the sentence, which stands in two of them.
     sentence = "The tank holds ten litres of water."
     others = [text.replace(sentence, "") for text in TEXTS]
     alone = EvidenceExtractor(budget, count_words if budget else None).extract(
-        QUESTION, others
+        QUESTION, others, given=prompt
     )
     assert [(one.place, one.text) for one in extracts] == [
         (one.place, one.text) for one in alone

@@ -3,12 +3,14 @@
 import re
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import variegate as vg
 from frameworks import need_framework_of
 from variegate.baselines import METHODS
-from variegate.integrations import ContextSelector, Found, count_words
+from variegate.integrations import ContextSelector, Found, count_words, training_table
+from variegate.tables import TableSelector
 
 WORDS = [
     "roof",
@@ -98,17 +100,146 @@ def test_no_documents_of_the_prompt_change_nothing():
             "documents in the prompt (given): the embedding of document 0 holds NaN",
         ),
         ({}, Found(["a"], [None], [[1.0]]), "given has shape (1, 1), expected (M, 10)"),
-        (
-            {"model": "model.json"},
-            found_of(PROMPT),
-            "given documents are of methods that learn nothing, and a model is given",
-        ),
     ],
 )
 def test_bad_documents_of_the_prompt(settings, given, message):
     selector = ContextSelector(6, k=3, **settings)
     with pytest.raises(ValueError, match=re.escape(message)):
         selector.choose(found_of(TEXTS, SCORES), given=given)
+
+
+# Learned models -----------------------------------------------------------------------
+
+SETTINGS = [{}, {"k": 2}, {"budget": 9}]
+
+
+def with_metadata(texts, scores=None):
+    """Documents with two names of metadata."""
+    known = [{"length": len(text), "kind": len(text) % 3} for text in texts]
+    return Found(texts, scores or [None] * len(texts), vectors_of(texts), known)
+
+
+def vectors_of(texts):
+    return list(map(vector_of, texts))
+
+
+def examples():
+    """Five of the documents at a time, and of them one of each subject."""
+    for left_out in range(6):
+        rest = [place for place in range(6) if place != left_out]
+        texts = [TEXTS[place] for place in rest]
+        scores = [SCORES[place] for place in rest]
+        chosen = [next(p for p, t in enumerate(texts) if w in t) for w in ("roof", "b")]
+        yield with_metadata(texts, scores), sorted(set(chosen))
+
+
+def table_selector(given=None, similarity=("embedding",), quality=("score", "length")):
+    """A model of the examples, perhaps learned with a column of given documents."""
+    selector = ContextSelector(6, k=1)
+    found, chosen = zip(*examples(), strict=True)
+    lists = [selector.candidates(one) for one in found]
+    # Candidates are sorted by score, as places are.
+    table = training_table(lists, chosen, ["length", "kind"])
+    if given is not None:
+        flags = np.array(table["place"]) == 5.0  # the last of each query
+        flags &= np.array(table["chosen"]) == 0
+        table = table.append_column(given, pa.array(flags))
+    model = TableSelector(
+        group="query", label="chosen", quality=list(quality),
+        similarity=list(similarity), kernel="linear", given=given, l2=0.02, tol=1e-3,
+    )  # fmt: skip
+    return model.fit(table)
+
+
+def rows_of(found, prompt):
+    """The columns of a model, of documents by score and of the prompt, by hand."""
+    order = np.argsort(-np.array(found.scores), kind="stable").tolist()
+    texts = [found.texts[place] for place in order] + list(prompt.texts)
+    scores = [found.scores[place] for place in order] + [0.0] * len(prompt.texts)
+    table = {
+        "query": [0] * len(texts),
+        "score": scores,
+        "length": list(map(len, texts)),
+        "kind": [len(text) % 3 for text in texts],
+        "embedding": vectors_of(texts),
+        "price": [float(count_words(text)) for text in texts],
+        "seen": [False] * len(order) + [True] * len(prompt.texts),
+    }
+    return order, pa.table(table)
+
+
+@pytest.mark.parametrize("role", [None, "shown"])
+@pytest.mark.parametrize("similarity", [["embedding"], ["embedding", "kind"], []])
+def test_a_table_model_chooses_beside_given_rows(role, similarity):
+    model, found = table_selector(role, similarity), with_metadata(TEXTS, SCORES)
+    changed = 0
+    for settings in SETTINGS:
+        selector = ContextSelector(6, model=model, count_tokens=count_words, **settings)
+        for prompt in (PROMPT, [*PROMPT, "roof leaks rain"], ["honey bees"]):
+            documents = with_metadata(prompt, [0.0] * len(prompt))
+            order, table = rows_of(found, documents)
+            choices = model.with_columns(cost="price", given="seen").choose(
+                table, **settings
+            )
+            rank = {r: order[p] for p, r in enumerate(choices.rank.tolist()) if r}
+            chosen = selector.choose(found, given=documents)
+            assert chosen == [rank[r] for r in sorted(rank)]
+            changed += chosen != selector.choose(found)
+    assert changed > 0
+
+
+def test_documents_of_the_prompt_need_only_columns_that_are_compared():
+    found, prompt = with_metadata(TEXTS, SCORES), found_of(PROMPT)
+    selector = ContextSelector(6, k=3, model=table_selector())
+    scored = with_metadata(PROMPT, [0.9, 0.1])
+    assert selector.choose(found, given=prompt) == selector.choose(found, given=scored)
+    for similarity, known, message in (
+        (
+            ["kind"],
+            prompt,
+            "the model has a column 'kind', which is not in the metadata",
+        ),
+        (
+            ["score"],
+            with_metadata(PROMPT),
+            "the model goes by 'score', and the documen",
+        ),
+    ):
+        model = table_selector(similarity=similarity)
+        with pytest.raises(ValueError, match=rf"prompt \(given\): {message}"):
+            ContextSelector(6, k=3, model=model).choose(found, given=known)
+
+
+def test_a_plain_model_chooses_beside_given_items():
+    found, wanted = zip(*examples(), strict=True)
+    sets = [
+        vg.GroundSet(np.array(one.scores)[:, None], np.array(one.embeddings))
+        for one in found
+    ]
+    model = vg.LargeMarginDPP(
+        kernel=vg.Linear(), decoder="greedy", max_iter=30, tol=1e-3
+    ).fit(sets, wanted)
+    every, costs = found_of(TEXTS, SCORES), [*map(count_words, TEXTS), 1, 1]
+    ground_set = vg.GroundSet(
+        np.array([*SCORES, 7.0, -7.0])[:, None],  # quality of given items has no effect
+        np.array(vectors_of([*TEXTS, *PROMPT])),
+        costs,
+        given=[6, 7],
+    )
+    changed = 0
+    for settings in SETTINGS:
+        selector = ContextSelector(6, model=model, count_tokens=count_words, **settings)
+        chosen = selector.choose(every, given=found_of(PROMPT))
+        assert sorted(chosen) == model.predict([ground_set], **settings)[0].tolist()
+        changed += set(chosen) != set(selector.choose(every))
+    assert changed > 0
+    other = Found(["a"], [None], [[1.0]])
+    message = re.escape(
+        "documents in the prompt (given): embeddings have 1 numbers, and those of the "
+        "documents to choose from 10: all must come from one embedder"
+    )
+    with pytest.raises(ValueError, match=message):
+        ContextSelector(6, model=model).choose(every, given=other)
 
 
 # Frameworks ---------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from variegate.baselines.inputs import check_embeddings
 from variegate.baselines.redundancy import find_copies
 from variegate.baselines.selecting import check_diversity
 from variegate.integrations.documents import (
+    IN_PROMPT,
     Candidates,
     Found,
     TokenCounter,
@@ -196,12 +197,13 @@ class ContextSelector:
 
         The first is the best, and each of the others adds most to those before it.
         ``k`` replaces that of the selector.  Documents of ``given`` are in the prompt
-        already: by a method, the choice does not repeat them.  They count neither in
-        ``k`` nor in the budget and ``at_most``.  Warns with ``ContextWarning`` where
+        already, and the choice does not repeat them.  They count neither in ``k`` nor
+        in the budget and ``at_most``, and need no scores.  A model needs their metadata
+        only if its similarity has such columns.  Warns with ``ContextWarning`` where
         there is nothing to choose.
         """
         k = self.k if k is None else self._check_k(k)
-        rows = self._given_rows(given)
+        prompt = self._prompt(given)
         candidates = self.candidates(found)
         n_found, tokens = len(found.texts), candidates.tokens
         problems = []
@@ -217,22 +219,23 @@ class ContextSelector:
             )
         for problem in problems:
             warnings.warn(problem, ContextWarning, stacklevel=3)
-        chosen = self._choose_candidates(candidates, k, rows)
+        chosen = self._choose_candidates(candidates, k, prompt)
         return [int(place) for place in candidates.places[chosen]]
 
-    def _given_rows(self, given: Found | None) -> FloatArray | None:
-        """Return embeddings (M, D) of documents in the prompt, None without any."""
+    def _prompt(self, given: Found | None) -> Candidates | None:
+        """Return all documents in the prompt, in their order; None without any.
+
+        They have scores only if all do.
+        """
         if given is None or len(given.texts) == 0:
             return None
-        if self.model is not None:
-            raise ValueError(
-                "given documents are of methods that learn nothing, and a model is "
-                "given: leave them out, or choose by a method"
-            )
+        scored = self.model is not None and None not in given.scores
+        places = np.arange(len(given.texts))
         try:
-            return collect_embeddings(given, np.arange(len(given.texts)))
+            scores = check_scores(given.scores) if scored else None
+            return self._collect(given, places, scores)
         except ValueError as error:
-            raise ValueError(f"documents in the prompt (given): {error}") from None
+            raise ValueError(f"{IN_PROMPT}: {error}") from None
 
     def candidates(self, found: Found) -> Candidates:
         """Return the ``fetch_k`` best documents: places, scores, embeddings, tokens.
@@ -247,22 +250,29 @@ class ContextSelector:
         scores = check_scores(found.scores)
         order = -scores if scores is not None else np.zeros(n_found)
         places: IntArray = np.argsort(order, kind="stable")[: self.fetch_k]
+        return self._collect(found, places, None if scores is None else scores[places])
+
+    def _collect(
+        self, found: Found, places: IntArray, scores: FloatArray | None
+    ) -> Candidates:
+        """Return the documents at ``places`` with embeddings, tokens and metadata."""
         count = self.count_tokens or estimate_tokens
-        metadata = found.metadata or [{}] * n_found
+        metadata = found.metadata or [{}] * len(found.texts)
         return Candidates(
             places,
-            None if scores is None else scores[places],
+            scores,
             collect_embeddings(found, places),
             np.array([tokens_of(count, found.texts[p], p) for p in places.tolist()]),
             [metadata[place] for place in places.tolist()],
         )
 
     def _choose_candidates(
-        self, candidates: Candidates, k: int | None, given: FloatArray | None
+        self, candidates: Candidates, k: int | None, prompt: Candidates | None
     ) -> IntArray:
         """Return positions of the chosen candidates, best first; ``k`` may be None."""
         if self.model is not None:
-            return self._model_chooser(candidates, k, self.budget, self.omega)
+            return self._model_chooser(candidates, k, self.budget, self.omega, prompt)
+        given = None if prompt is None else prompt.embeddings
         by_rank = self.relevance == "rank" or candidates.scores is None
         k, labels = len(candidates) if k is None else k, None
         if self.at_most is not None and self.per is not None:
@@ -293,7 +303,7 @@ class ContextSelector:
 
     @cached_property
     def _model_chooser(self) -> Callable[..., IntArray]:
-        """A function of candidates, k, budget and omega to positions, best first."""
+        """A function of candidates, k, budget, omega and prompt to positions."""
         from variegate.integrations.learned_models import as_chooser
 
         return as_chooser(self.model)

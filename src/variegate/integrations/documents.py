@@ -17,6 +17,9 @@ from variegate._typing import FloatArray, IntArray
 #: A function from the text of a document to the number of its tokens.
 TokenCounter: TypeAlias = Callable[[str], int]
 
+#: Begins messages about documents in the prompt.
+IN_PROMPT = "documents in the prompt (given)"
+
 
 def count_words(text: str) -> int:
     """Return the number of words between spaces, as a count of tokens."""
@@ -49,7 +52,7 @@ class Found:
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """The N documents to choose from.
+    """The N documents to choose from, or those in the prompt.
 
     Attributes
     ----------

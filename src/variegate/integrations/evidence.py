@@ -128,7 +128,8 @@ class EvidenceExtractor:
         """Return the chosen sentences of each text that has any, in the given order.
 
         ``titles``, if given, are one a text; headings in a text replace its title.
-        Sentences that stand in a text of ``given``, of the prompt, are not chosen.
+        Sentences that stand in a text of ``given``, of the prompt, are not chosen;
+        sentences that repeat the prompt in other words are less likely.
         Warns with ``ContextWarning`` where there is no sentence to choose.
         """
         if not texts:

@@ -21,7 +21,7 @@ from variegate.decoding.residuals import rank_members
 from variegate.estimator import DPPEstimator
 from variegate.files.models import load
 from variegate.ground_set import GroundSet
-from variegate.integrations.documents import Candidates
+from variegate.integrations.documents import IN_PROMPT, Candidates
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,13 +32,15 @@ if TYPE_CHECKING:
 COLUMNS = ("score", "standard_score", "place", "tokens", "embedding")
 
 _COST = "tokens to pay"  # not "tokens", which may be a quality too
+_GIVEN = "is in the prompt"  # for a model that was learned without such a column
 
 
 def as_chooser(model: Any) -> Callable[..., IntArray]:
     """Return the function that chooses by a model, or by the model in a file.
 
-    It takes candidates, k, budget and omega, each of the last three perhaps None, and
-    returns numbers of candidates in the order of choice.  ValueError for other models.
+    It takes candidates, k, budget, omega and the documents in the prompt, each of the
+    last four perhaps None, and returns numbers of candidates in the order of choice.
+    ValueError for other models.
     """
     if isinstance(model, str | Path):
         if not Path(model).is_file():
@@ -56,7 +58,8 @@ def as_chooser(model: Any) -> Callable[..., IntArray]:
     # A caller with a TableSelector has imported its module.
     tables = sys.modules.get("variegate.tables")
     if tables is not None and isinstance(model, tables.TableSelector):
-        return partial(_choose_by_table, model.with_columns(cost=_COST))
+        given = model.columns_.given or _GIVEN
+        return partial(_choose_by_table, model.with_columns(cost=_COST, given=given))
     raise ValueError(
         f"model must be the path of a model file, a TableSelector or a LargeMarginDPP, "
         f"got a {type(model).__name__}"
@@ -69,25 +72,66 @@ def _choose_by_table(
     k: int | None,
     budget: float | None,
     omega: float | None,
+    prompt: Candidates | None,
 ) -> IntArray:
     """Return numbers of candidates chosen by a selector, in the order of choice.
 
-    Candidates are one group.  The selector's cost column must be ``_COST``, so that
-    ``budget`` is in tokens; without ``k`` and ``budget`` it decides how many to take.
+    Candidates and, after them, the given documents of the prompt are one group.  The
+    selector needs a given column and the cost column ``_COST``, so that ``budget`` is
+    in tokens; without ``k`` and ``budget`` it decides how many to take.
     """
     import pyarrow as pa
 
-    columns, numbers = selector.columns_, np.arange(len(candidates))
-    table = {name: _arrow_column(name, [candidates]) for name in columns.features()}
-    table[_COST] = pa.array(candidates.tokens)
+    columns, n_candidates = selector.columns_, len(candidates)
+    n_given = _n_given(candidates, prompt)
+    numbers = np.arange(n_candidates + n_given)
+    compared = columns.similarity or columns.quality
+    table = {
+        name: _column_with_prompt(name, candidates, prompt, name in compared)
+        for name in columns.features()
+    }
+    table[_COST] = pa.array(np.append(candidates.tokens, np.ones(n_given)))
     for name in (columns.group, columns.item):
         if name is not None:
             table[name] = pa.array(0 * numbers if name == columns.group else numbers)
-    if columns.given is not None:  # candidates alone are found
-        table[columns.given] = pa.array(0 * numbers)
+    table[columns.given or _GIVEN] = pa.array(numbers >= n_candidates)
     choices = selector.choose(pa.table(table), k, budget, omega)
     chosen = np.flatnonzero(choices.selected)
     return chosen[np.argsort(choices.rank[chosen], kind="stable")]
+
+
+def _n_given(candidates: Candidates, prompt: Candidates | None) -> int:
+    """Return the number of documents in the prompt; ValueError for other embeddings."""
+    if prompt is None:
+        return 0
+    sizes = prompt.embeddings.shape[1], candidates.embeddings.shape[1]
+    if sizes[0] != sizes[1]:
+        raise ValueError(
+            f"{IN_PROMPT}: embeddings have {sizes[0]} numbers, and those of the "
+            f"documents to choose from {sizes[1]}: all must come from one embedder"
+        )
+    return len(prompt)
+
+
+def _column_with_prompt(
+    name: str, candidates: Candidates, prompt: Candidates | None, is_compared: bool
+) -> Any:
+    """Return an Arrow column of the candidates and of documents in the prompt.
+
+    Quality of the latter has no effect: unless their values are compared, the first
+    candidate's stand for them.
+    """
+    import pyarrow as pa
+
+    column = _arrow_column(name, [candidates])
+    if prompt is None:
+        return column
+    if not is_compared:
+        return pa.concat_arrays([column, column.take(pa.array([0] * len(prompt)))])
+    try:
+        return pa.concat_arrays([column, _arrow_column(name, [prompt], column.type)])
+    except ValueError as error:
+        raise ValueError(f"{IN_PROMPT}: {error}") from None
 
 
 def _choose_by_score(
@@ -96,19 +140,29 @@ def _choose_by_score(
     k: int | None,
     budget: float | None,
     omega: float | None,
+    prompt: Candidates | None,
 ) -> IntArray:
     """Return numbers of candidates chosen by a model of one feature, in greedy order.
 
     The feature is the score; embeddings are the similarity, and tokens the costs, of
-    which ``budget`` is the sum.  ValueError for an ``omega``, and without scores.
+    which ``budget`` is the sum.  Documents of the prompt are given.  ValueError for an
+    ``omega``, and without scores.
     """
     if omega is not None:
         raise ValueError(
             "omega is for models of tables: leave it out, or learn a TableSelector"
         )
     scores, costs = np.array(_values_of("score", candidates)), candidates.tokens
-    ground_set = GroundSet(scores[:, None], candidates.embeddings, costs=costs)
-    n_affordable = len(candidates)
+    n_affordable, n_given = len(candidates), _n_given(candidates, prompt)
+    embeddings = candidates.embeddings
+    if prompt is not None:
+        embeddings = np.concatenate([embeddings, prompt.embeddings])
+    ground_set = GroundSet(
+        np.append(scores, np.zeros(n_given))[:, None],
+        embeddings,
+        costs=np.append(costs, np.ones(n_given)),
+        given=np.arange(len(scores), len(embeddings)),
+    )
     if budget is not None:
         limit = Constraint(None, budget, costs)
         n_affordable = int(limit.affords(np.cumsum(np.sort(limit.costs))).sum())
@@ -191,11 +245,14 @@ def _all_have_scores(lists: Sequence[Candidates]) -> bool:
     return all(has_scores)
 
 
-def _arrow_column(name: str, lists: Sequence[Candidates]) -> Any:
-    """Return an Arrow column: the value ``name`` of all candidates, list by list."""
+def _arrow_column(name: str, lists: Sequence[Candidates], kind: Any = None) -> Any:
+    """Return an Arrow column: the value ``name`` of all candidates, list by list.
+
+    Its type is ``kind``, or that of the values.
+    """
     import pyarrow as pa
 
-    kind = pa.list_(pa.float64()) if name == "embedding" else None
+    kind = pa.list_(pa.float64()) if name == "embedding" else kind
     return pa.array([value for one in lists for value in _values_of(name, one)], kind)
 
 

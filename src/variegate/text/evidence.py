@@ -28,6 +28,7 @@ from variegate.text.budget import Budget, as_budget
 from variegate.text.cluster_view import Embed
 from variegate.text.documents import Document
 from variegate.text.evidence_model import (
+    MAX_CANDIDATES,
     QUALITY,
     TRAINING,
     VECTORS,
@@ -45,10 +46,6 @@ from variegate.text.word_vectors import WORDLLAMA
 from variegate.tuning.family import OmegaFamily
 
 QUALITY_MODELS = ("auto", "linear", "boosting")
-
-#: Sentences that the model learns and chooses from: of more, those with the best BM25
-#: scores, and wanted ones.
-MAX_CANDIDATES = 200
 
 _TOLERANCE = 0.005  # of the F-score: with copies, boosting gains more
 _AT_ONCE = 50  # questions that a process gets at a time
@@ -194,7 +191,8 @@ class EvidenceSelector(Application):
         self.quality_, model = learn_evidence(examples, estimator, best == "boosting")
         self.family_ = OmegaFamily((1.0,), (model,))
         first = questions[0].view
-        self.vectors_ = {"kind": first.kind_of_vectors, "size": first.vector_size}
+        kind, size = first.kind_of_vectors, first.vector_size
+        self.vectors_: dict[str, Any] = {"kind": kind, "size": size}
         self.training_ = {
             "n_questions": len(questions),
             "n_sentences": sum(len(one.view) for one in questions),
@@ -291,15 +289,19 @@ class EvidenceSelector(Application):
         language : str, optional
             Of documents, by name or code ("fr"); by default detected.
         given : sequence of str
-            Texts of the prompt: sentences that stand there are not chosen.
+            Texts of the prompt.  Sentences that stand there are not chosen, and others
+            are less likely if they are similar, or have the same words of the question.
+            Their quality is that without the prompt.
         """
         check_is_fitted(self, "family_")
         limit = None if budget is None else as_budget(budget)
         passages = as_passages(texts, titles, language, given)
-        view = ViewBuilder(self.embed).view(
+        builder = ViewBuilder(self.embed)
+        view = builder.view(
             question, passages.texts, passages.titles, passages.sections, embeddings
         )
-        selection, ensemble, rows = self._choose_from(view, limit, omega)
+        prompt = builder.prompt_view(view, given, passages.language)
+        selection, ensemble, rows = self._choose_from(view, limit, omega, prompt)
         shown = dict(zip(rows.tolist(), ensemble.marginals().tolist(), strict=True))
         chosen = selection.renumber(passages.candidates)
         marked = [MarkedSentence(one, None, False) for one in passages.sentences]
@@ -315,11 +317,15 @@ class EvidenceSelector(Application):
         )  # fmt: skip
 
     def _choose_from(
-        self, view: QuestionView, budget: Budget | None, omega: float | None
+        self,
+        view: QuestionView,
+        budget: Budget | None,
+        omega: float | None,
+        prompt: QuestionView | None = None,
     ) -> tuple[Selection, LEnsemble, IntArray]:
         """Choose among the 200 best rows of a view; return a selection of rows.
 
-        Returns also the ensemble of the 200, and their rows.
+        Returns also the ensemble of the 200, beside the ``prompt``, and their rows.
         """
         self._check_view(view)
         if omega is not None:
@@ -327,21 +333,13 @@ class EvidenceSelector(Application):
         rows = view.best_rows(MAX_CANDIDATES)
         if len(rows) < len(view):
             view = view.take(rows)
-        ensemble = evidence_ensemble(view, self.quality_, self.models_[0])
+        ensemble = evidence_ensemble(view, self.quality_, self.models_[0], prompt)
         selection = choose_evidence(ensemble, omega, budget, view.sentences)
         return selection.renumber(rows), ensemble, rows
 
     def _check_view(self, view: QuestionView) -> None:
         """Raise ValueError for vectors not as in training; warn if no word matches."""
-        known, size = str(self.vectors_["kind"]), self.vectors_["size"]
-        if known != view.kind_of_vectors or size != view.vector_size:
-            remedy = {
-                "none": "without vectors: leave embed and embeddings out",
-                WORDLLAMA: f'with vectors of wordllama: set embed="{WORDLLAMA}"',
-                "given": f"with vectors of {size} numbers that were given: give "
-                "embeddings, or set embed, as in training",
-            }[known]
-            raise ValueError(f"this model was learned {remedy}")
+        view.check_vectors(**self.vectors_)
         if not view.has.any():
             warnings.warn(
                 "no sentence has a word of the question "

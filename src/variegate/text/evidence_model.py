@@ -44,6 +44,10 @@ TRAINING = Record(
     {"held_out_f": Record({}, dict.fromkeys(("linear", "boosting"), Number()))},
 )
 
+#: Sentences that the model learns and chooses from: of more, those with the best BM25
+#: scores, and wanted ones.  Of a prompt, as many are given.
+MAX_CANDIDATES = 200
+
 #: Omega with which a budget is filled.
 _FILLING = 256.0
 
@@ -230,14 +234,25 @@ def evidence_kernel(blocks: Sequence[str]) -> Mixture:
 
 
 def as_ground_set(
-    view: QuestionView, quality: FloatArray, kernel: Mixture | None = None
+    view: QuestionView,
+    quality: FloatArray,
+    kernel: Mixture | None = None,
+    prompt: QuestionView | None = None,
 ) -> GroundSet:
     """Return a ground set of sentences, with features ``quality`` of shape (N, d).
 
-    It has all blocks of similarity features, or those that a ``kernel`` reads.
+    It has all blocks of similarity features, or those that a ``kernel`` reads.  After
+    the N sentences, those of a ``prompt`` are given: the 200 with the best BM25 scores.
     """
     names = None if kernel is None else {part.block for part in kernel.kernels}
-    return GroundSet.from_checked_arrays(quality, view.blocks(names))
+    if prompt is None:
+        return GroundSet.from_checked_arrays(quality, view.blocks(names))
+    candidates = np.arange(len(view))
+    both = view.join(prompt)
+    both = both.take(both.best_rows(len(view) + MAX_CANDIDATES, candidates))
+    given = np.arange(len(view), len(both))
+    quality = np.concatenate([quality, np.zeros((len(given), quality.shape[1]))])
+    return GroundSet.from_checked_arrays(quality, both.blocks(names), given=given)
 
 
 def learn_evidence(
@@ -273,10 +288,16 @@ def learn_evidence(
 
 
 def evidence_ensemble(
-    view: QuestionView, quality: EvidenceQuality, model: LargeMarginDPP
+    view: QuestionView,
+    quality: EvidenceQuality,
+    model: LargeMarginDPP,
+    prompt: QuestionView | None = None,
 ) -> LEnsemble:
-    """Return the ensemble of a question's sentences by a fitted model."""
-    return model.ensemble(as_ground_set(view, quality.of(view), model.kernel_))
+    """Return the ensemble of a question's sentences by a fitted model.
+
+    Sentences of a ``prompt`` are given: their similarity to the others counts.
+    """
+    return model.ensemble(as_ground_set(view, quality.of(view), model.kernel_, prompt))
 
 
 def compare_quality_models(

@@ -99,10 +99,11 @@ class Passages:
         Spaces and ends of lines do not count.
         """
         whole = [" ".join(text.split()) for text in given]
+        lines = [" ".join(text.split()) for text in self.texts]
         rows = [
             row
-            for row, text in enumerate(self.texts)
-            if not any(" ".join(text.split()) in one for one in whole)
+            for row, line in enumerate(lines)
+            if not any(line in one for one in whole)
         ]
         titles = [self.titles[row] for row in rows]
         numbers = np.array(rows, np.intp)

@@ -95,6 +95,26 @@ class ViewBuilder:
             embeddings = _as_embeddings(embeddings, 1 + len(texts))
         return QuestionView(question, texts, titles, sections, embeddings, words)
 
+    def prompt_view(
+        self, view: QuestionView, given: Sequence[str], language: str | None
+    ) -> QuestionView | None:
+        """Return the view of the prompt's sentences, for the question of ``view``.
+
+        They are those of running text in ``given``; None without any.
+        """
+        passages = Passages.from_documents(list(map(Document, given)), language)
+        if not passages.texts:
+            return None
+        prompt = self.view(
+            view.question, passages.texts, passages.titles, passages.sections
+        )
+        if prompt.vector_size != view.vector_size:
+            raise ValueError(
+                "embeddings have no rows for the sentences of given texts: set embed, "
+                "from which they get vectors of the same length"
+            )
+        return prompt
+
 
 def as_passages(
     texts: Sequence[str] | Sequence[Document],

@@ -81,6 +81,18 @@ class QuestionView:
         """The number D of columns of the embeddings, 0 without any."""
         return 0 if self.embeddings is None else self.embeddings.shape[1]
 
+    def check_vectors(self, kind: str, size: int) -> None:
+        """Raise ValueError unless vectors are of the kind and size of training."""
+        if kind == self.kind_of_vectors and size == self.vector_size:
+            return
+        remedy = {
+            "none": "without vectors: leave embed and embeddings out",
+            WORDLLAMA: f'with vectors of wordllama: set embed="{WORDLLAMA}"',
+            "given": f"with vectors of {size} numbers that were given: give "
+            "embeddings, or set embed, as in training",
+        }[kind]
+        raise ValueError(f"this model was learned {remedy}")
+
     def take(self, rows: IntArray) -> QuestionView:
         """Return the view of some rows, with term weights and places as among all."""
         view = self._select_rows(rows, self)
@@ -105,6 +117,29 @@ class QuestionView:
         view.__dict__["words"] = [self.words[row] for row in rows]
         view.__dict__["vocabulary"] = self.vocabulary
         return view
+
+    def join(self, other: QuestionView) -> QuestionView:
+        """Return the view with the sentences of another one after its own.
+
+        They are of other documents.  Terms are weighed by the own sentences alone.
+        """
+        first = int(self.documents.max(initial=-1)) + 1
+        embeddings = self.embeddings
+        if embeddings is not None and other.embeddings is not None:
+            embeddings = np.concatenate([embeddings, other.embeddings[1:]])
+        joined = replace(
+            self,
+            sentences=[*self.sentences, *other.sentences],
+            titles=[*self.titles, *other.titles],
+            documents=np.concatenate([self.documents, other.documents + first]),
+            embeddings=embeddings,
+            source=self.source or self,
+        )
+        after = other.places + self.places.max(initial=0.0) + APART
+        joined.__dict__["places"] = np.concatenate([self.places, after])
+        joined.__dict__["words"] = self.words + other.words
+        joined.__dict__["vocabulary"] = self.vocabulary
+        return joined
 
     # Words and terms ----------------------------------------------------------------
 
