@@ -83,8 +83,10 @@ def _choose_by_table(
     for name in (columns.group, columns.item):
         if name is not None:
             table[name] = pa.array(0 * numbers if name == columns.group else numbers)
-    if columns.given is not None:  # candidates alone are found
-        table[columns.given] = pa.array(0 * numbers)
+    # Only candidates are found, in one segment.
+    for name in (columns.given, columns.segment):
+        if name is not None:
+            table[name] = pa.array(0 * numbers)
     choices = selector.choose(pa.table(table), k, budget, omega)
     chosen = np.flatnonzero(choices.selected)
     return chosen[np.argsort(choices.rank[chosen], kind="stable")]
