@@ -190,7 +190,7 @@ class Columns:
                 raise TableError(f"column {name!r} cannot be both {one} and {other}")
 
     def excluded_from_features(self) -> list[str]:
-        """Return group, label, item, cost, given and segment, which are no features."""
+        """Return the columns whose roles exclude them from the features."""
         # The relevance may be a quality, too.
         roles = ("group", "label", "item", "cost", "given", "segment")
         parts = [getattr(self, role) for role in roles]
