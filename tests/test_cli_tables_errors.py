@@ -263,7 +263,7 @@ def test_patterns_that_nothing_matches(refused):
 def test_a_column_with_two_parts(refused):
     assert refused(
         fit("train.parquet", "--quality", "score,chosen"),
-        "column 'chosen' cannot be both the group, label, item, cost or given and",
+        "column 'chosen' cannot be both the group, label, item, cost, given or ",
     )
 
 

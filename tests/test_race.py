@@ -397,3 +397,44 @@ def test_familiarity_in_blocks():
     mixture = vg.Mixture([vg.Kinds(4, block="a"), vg.Linear(block="b")]).fit(sets)
     found = Familiarity.fit(mixture, sets)
     assert np.mean([found(one) for one in sets]) > 0.95
+
+
+# Ground sets of one group -----------------------------------------------------------
+
+
+def test_groups_stay_in_one_part_and_have_one_score():
+    labels = np.random.default_rng(0).permutation(np.arange(30) % 10)
+    runner = Runner("one", {GREEDY: 0.8})
+    race = Race(*examples(30), groups=[f"g{label}" for label in labels])
+    standing = race.run([runner])[0]
+    for part in race.parts:
+        assert len(part.held_out) == 3 * len(set(labels[part.held_out]))
+        assert not set(labels[part.held_out]) & set(labels[part.learned])
+    assert len(standing.scores) == 10
+    part = race.parts[0]
+    scores = np.arange(len(part.held_out), dtype=float)
+    own = labels[part.held_out]
+    expected = sorted(scores[own == label].mean() for label in set(own))
+    assert sorted(part.mean_by_unit(scores)) == pytest.approx(expected)
+    with pytest.raises(ValueError, match="needs two ground sets at least, got 1"):
+        Race(*examples(2), groups=["a", "a"])
+
+
+def test_boosted_scores_are_of_trees_that_saw_no_part_of_the_group():
+    sets, subsets = examples(12)
+    # Copies of a set, whose labels a tree could learn by heart.
+    twins, both = [*sets, *sets], [*subsets, *subsets]
+    labels = np.tile(np.arange(12), 2)
+    race = Race(twins, both, groups=labels)
+    seen = []
+    fit = vg.estimator.BoostedQuality.fit_out_of_fold
+
+    def keep(X, wanted, groups, *arguments, **options):
+        seen.append(groups)
+        return fit(X, wanted, groups, *arguments, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vg.estimator.BoostedQuality, "fit_out_of_fold", keep)
+        boosted_fold(race.parts[0], 0)
+    learned = race.parts[0].learned
+    assert seen[0].tolist() == np.repeat(labels[learned], 12).tolist()

@@ -209,13 +209,13 @@ def test_a_wide_table_is_not_listed_in_full():
         Columns(group="query").resolve(numbered)
 
 
-@pytest.mark.parametrize("part", ["group", "label", "item", "cost", "given"])
+@pytest.mark.parametrize("part", ["group", "label", "item", "cost", "given", "segment"])
 @pytest.mark.parametrize("use", ["quality", "similarity", "categorical"])
 def test_a_column_has_one_part(part, use):
     columns = Columns.of(**{part: "length", use: "length"})
     message = (
-        "'length' cannot be both the group, label, item, cost or given and part of "
-        f"{use}"
+        "'length' cannot be both the group, label, item, cost, given or segment and "
+        f"part of {use}"
     )
     with pytest.raises(TableError, match=message):
         columns.resolve(SCHEMA)

@@ -452,8 +452,8 @@ def test_a_regression_learns_from_candidates(examples):
 def test_boosted_scores_are_learned_from_candidates(examples):
     ground_sets, subsets = examples
     order = np.arange(len(ground_sets))
-    fold = Fold(ground_sets, subsets, order[4:], order[:4], order[:4])
-    rest = Fold(*without_given(ground_sets, subsets), order[4:], order[:4], order[:4])
+    fold = Fold(ground_sets, subsets, order[4:], order[:4], order)
+    rest = Fold(*without_given(ground_sets, subsets), order[4:], order[:4], order)
     assert can_be_boosted(fold)
     boosted, expected = boosted_fold(fold, 0), boosted_fold(rest, 0)
     for one, other, before in zip(
@@ -464,7 +464,7 @@ def test_boosted_scores_are_learned_from_candidates(examples):
         assert (one.quality[one.given, -1] == 0.0).all()
     # All candidates are wanted, but not all rows.
     everything = [one.candidates for one in ground_sets]
-    some = Fold(ground_sets, everything, order[4:], order[:4], order[:4])
+    some = Fold(ground_sets, everything, order[4:], order[:4], order)
     assert not can_be_boosted(some)
 
 

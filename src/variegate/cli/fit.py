@@ -40,7 +40,11 @@ def _parse_target(text: str) -> dict[str, float]:
 @click.argument("table", type=options.PATH)
 @options.OUT
 @options.SEPARATOR
-@options.column_options("group", "label", "quality", "similarity", "given")
+@options.column_options("group", "label", "quality", "similarity", "given", "segment")
+@option(
+    "--segment-memory N", "Segments whose chosen rows the next one is chosen beside.",
+    options.COUNT, default=1,
+)  # fmt: skip
 @options.empty_groups(
     "Treatment of groups without a chosen row, here and in evaluate.",
     default=EMPTY_GROUPS[0],

@@ -239,6 +239,8 @@ _ROLE_HELP = {
     "cost": "Column of costs, for --budget.",
     "given": "Column with 1 in rows that are there already, such as a first page, and "
              "0 in others; rows are chosen beside the former.",
+    "segment": "Column that cuts a group into segments, in the order of their first "
+               "rows; rows are chosen beside those of the segments before.",
     "missing": "An empty cell: an error, the mean of its column, or the mean and a "
                "feature of its own.",
 }  # fmt: skip

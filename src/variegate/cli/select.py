@@ -181,7 +181,7 @@ def _bind_model(
     del given["diversity"]
     memory, n_jobs = given.pop("memory"), given.pop("n_jobs")
     selector = options.as_selector(model, path, memory, n_jobs)
-    names = ("group", "cost", "given")
+    names = ("group", "cost", "given", "segment")
     selector = selector.with_columns(**{name: roles.get(name) for name in names})
     seed = given.pop("seed")
     selector.seed_ = selector.seed_ if seed is None else seed

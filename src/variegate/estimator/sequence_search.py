@@ -54,12 +54,10 @@ class SequenceSearch:
         self.model = model
         self.sequence = sequence
         self.memory = memory
+        self.segments = [range(start, end) for start, end in pairwise(bounds)]
         given = set(sequence.given.tolist())
-        self.segments = [
-            range(start, end)
-            for start, end in pairwise(bounds)
-            if not given.issuperset(range(start, end))
-        ]
+        #: Which segments have no item to choose.
+        self.is_given = [given.issuperset(segment) for segment in self.segments]
         #: Greedy orders are used again at other prices.
         self.greedy = lru_cache(maxsize=None)(self._greedy)
 
@@ -78,6 +76,8 @@ class SequenceSearch:
         The rises are those of the log-probability by each item beside ``earlier`` ones
         and the items before it; the normalizer is the logarithm ``log det(L + I)``.
         """
+        if self.is_given[place]:
+            return _NOTHING, np.zeros(0), 0.0
         ensemble: LEnsemble = self.model.ensemble(self._ground_set(place, earlier))
         state, rises = Residuals(ensemble.representation), []
         while (gain := state.gain()).max(initial=-np.inf) > -np.inf:
@@ -92,6 +92,9 @@ class SequenceSearch:
         """Choose each segment by the model's decoder, beside the last choices."""
         chosen: list[list[int]] = []
         for place, segment in enumerate(self.segments):
+            if self.is_given[place]:
+                chosen.append([])
+                continue
             earlier = list(chain.from_iterable(chosen[-self.memory :]))
             ground_set = self._ground_set(place, earlier)
             members = self.model.predict([ground_set])[0]

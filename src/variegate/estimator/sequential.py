@@ -14,7 +14,7 @@ conditional ground sets, with the wanted items of earlier segments given.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from inspect import signature
 from itertools import pairwise
 from pathlib import Path
@@ -52,6 +52,28 @@ class Segments(NamedTuple):
     ground_sets: list[GroundSet]
     subsets: list[IntArray]
     sequence: IntArray
+
+
+def conditional_segments(
+    sequence: GroundSet, chosen: IntArray, bounds: Sequence[int], memory: int
+) -> Iterator[tuple[GroundSet, IntArray]]:
+    """Yield each segment beside earlier wanted items, and its own wanted items.
+
+    ``chosen`` are all wanted items, sorted; those of the last ``memory`` segments come
+    first and are given.  ``bounds`` are the first item numbers of segments, and the
+    length.  Segments are skipped where all items are given.
+    """
+    for place, (start, end) in enumerate(pairwise(bounds)):
+        items = np.arange(start, end)
+        if np.isin(items, sequence.given).all():
+            continue
+        first = bounds[max(0, place - memory)]
+        earlier = chosen[(chosen >= first) & (chosen < start)]
+        both = np.concatenate([earlier, items])
+        given = np.isin(both, sequence.given)
+        given[: len(earlier)] = True
+        here = chosen[(chosen >= start) & (chosen < end)]
+        yield sequence.take(both, given), here - start + len(earlier)
 
 
 class SequentialDPP(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
@@ -154,18 +176,11 @@ class SequentialDPP(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
         for number, (sequence, chosen) in enumerate(
             zip(sequences, wanted, strict=True)
         ):
-            for place, (start, end) in enumerate(pairwise(bounds[number])):
-                items = np.arange(start, end)
-                if np.isin(items, sequence.given).all():
-                    continue
-                first = bounds[number][max(0, place - self.memory)]
-                earlier = chosen[(chosen >= first) & (chosen < start)]
-                both = np.concatenate([earlier, items])
-                given = np.isin(both, sequence.given)
-                given[: len(earlier)] = True
-                ground_sets.append(sequence.take(both, given))
-                here = chosen[(chosen >= start) & (chosen < end)]
-                members.append(here - start + len(earlier))
+            for ground_set, subset in conditional_segments(
+                sequence, chosen, bounds[number], self.memory
+            ):
+                ground_sets.append(ground_set)
+                members.append(subset)
                 numbers.append(number)
         return Segments(ground_sets, members, np.array(numbers, dtype=np.intp))
 

@@ -95,6 +95,8 @@ def _choose_by_table(
         if name is not None:
             table[name] = pa.array(0 * numbers if name == columns.group else numbers)
     table[columns.given or _GIVEN] = pa.array(numbers >= n_candidates)
+    if columns.segment is not None:  # all are in one segment
+        table[columns.segment] = pa.array(0 * numbers)
     choices = selector.choose(pa.table(table), k, budget, omega)
     chosen = np.flatnonzero(choices.selected)
     return chosen[np.argsort(choices.rank[chosen], kind="stable")]

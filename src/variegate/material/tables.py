@@ -74,7 +74,8 @@ class TableMaterial(Material):
         self.kind, self.nouns, self.notes = kind, nouns, source.notes
         self._source, self._table = source, source.table
         rows = MemoryTable(self._table)
-        self.columns = resolve_columns(rows, source.columns)
+        # Picks are made from whole groups.
+        self.columns = resolve_columns(rows, replace(source.columns, segment=None))
         self.prior = None if prior is None else OmegaFamily.by_odds(prior.model_)
         found = survey_table(rows, replace(self.columns, label=None, relevance=None))
         self._encoding = learn_encoding(found) if prior is None else prior.encoding_

@@ -62,6 +62,7 @@ def boosted_groups(groups: Groups, numbers: IntArray, seed: int) -> Groups:
         engine=groups.engine,
         memory=groups.reader.memory,
         out_of_fold=OutOfFold(tuple(others), fold),
+        segment_memory=groups.reader.segment_memory,
     )
 
 

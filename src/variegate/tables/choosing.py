@@ -301,7 +301,7 @@ def choose_in_partition(
     """Return the groups of a partition, without features, each with its choice."""
     nothing = np.zeros((0, 0))
     return [
-        (replace(group, quality=nothing, blocks={}, per=()), choice)
+        (replace(group, quality=nothing, blocks={}, per=(), segment=None), choice)
         for group, choice in map_groups(chooser, groups, n_jobs)
     ]
 

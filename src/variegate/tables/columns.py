@@ -35,7 +35,7 @@ class Columns:
 
     Parameters
     ----------
-    group, label, item, relevance, cost, given : str, optional
+    group, label, item, relevance, cost, given, segment : str, optional
     quality, categorical, similarity : tuple of str
     missing : {"error", "mean", "indicator"}
         As for :class:`variegate.tables.TableSelector`.  A categorical column that is
@@ -62,6 +62,7 @@ class Columns:
     relevance: str | None = None
     cost: str | None = None
     given: str | None = None
+    segment: str | None = None
     missing: str = MISSING[0]
     vectors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     ages: Mapping[str, str] = field(default_factory=dict)
@@ -177,10 +178,11 @@ class Columns:
         """Refuse a column in two roles that exclude each other.
 
         The label is not group, item, cost or relevance; the item is not the group; the
-        given column is neither of these three.
+        given column and the segment are neither of these three, nor the same.
         """
         pairs = [("group", "label"), ("group", "item"), ("label", "item")]
         pairs += [(role, "given") for role in ("group", "label", "item")]
+        pairs += [(role, "segment") for role in ("group", "label", "item", "given")]
         pairs += [("label", "cost"), ("label", "relevance")]
         for one, other in pairs:
             name = getattr(self, one)
@@ -188,9 +190,10 @@ class Columns:
                 raise TableError(f"column {name!r} cannot be both {one} and {other}")
 
     def excluded_from_features(self) -> list[str]:
-        """Return group, label, item, cost and given, which cannot be features."""
+        """Return the columns whose roles exclude them from the features."""
         # The relevance may be a quality, too.
-        parts = (self.group, self.label, self.item, self.cost, self.given)
+        roles = ("group", "label", "item", "cost", "given", "segment")
+        parts = [getattr(self, role) for role in roles]
         return [name for name in parts if name is not None]
 
     def features(self) -> tuple[str, ...]:
@@ -292,8 +295,8 @@ def match_columns(
     for name in found:
         if name in taken:
             raise TableError(
-                f"column {name!r} cannot be both the group, label, item, cost or given "
-                f"and part of {part}"
+                f"column {name!r} cannot be both the group, label, item, cost, given "
+                f"or segment and part of {part}"
             )
     return tuple(dict.fromkeys(found))
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pyarrow.compute as pc
 
 from variegate._typing import AnyArray, BoolArray, FloatArray, IntArray
-from variegate.application.refusal import Setting
 from variegate.estimator import BoostedQuality
+from variegate.estimator.sequential import conditional_segments
 from variegate.ground_set import GroundSet
 from variegate.learning.examples import Example
-from variegate.tables.cells import Batch, Cells
+from variegate.tables.cells import Batch
+from variegate.tables.checks import check_no_missing, check_unique, read_costs
 from variegate.tables.counts import given_rows
 from variegate.tables.encoding import Encoding
 from variegate.tables.errors import TableError
@@ -48,6 +48,9 @@ class Group:
     per: tuple[IntArray, ...] = ()
     #: Which rows are there already; None without a column of them.
     given: BoolArray | None = None
+    #: The segment of each row, numbers that rise with the first rows of segments, (N,);
+    #: None for a group that is not a sequence.
+    segment: IntArray | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -74,6 +77,60 @@ class Group:
         return GroundSet.from_checked_arrays(
             self.quality[rows], blocks or None, costs, given
         )
+
+    def segment_order(self) -> tuple[IntArray, list[int]]:
+        """Return all positions by segment, and where segments begin in them, and N.
+
+        Within a segment, rows keep their order; without segments, all are in one.
+        """
+        if self.segment is None:
+            return np.arange(len(self)), [0, len(self)]
+        order = np.argsort(self.segment, kind="stable")
+        starts = np.flatnonzero(np.diff(self.segment[order], prepend=-1))
+        return order, [*starts.tolist(), len(self)]
+
+    def take_beside(self, rows: IntArray, earlier: IntArray) -> Group:
+        """Return the group of ``earlier`` rows, which are given, and then ``rows``.
+
+        Both are positions.
+        """
+        both = np.concatenate([earlier, rows])
+        given = np.zeros(len(both), dtype=bool)
+        if self.given is not None:
+            given = self.given[both]
+        given[: len(earlier)] = True
+
+        def take(values: Any) -> Any:
+            """Return the values of the rows; None for None."""
+            return None if values is None else values[both]
+
+        return replace(
+            self,
+            rows=self.rows[both],
+            quality=self.quality[both],
+            blocks={name: block[both] for name, block in self.blocks.items()},
+            chosen=take(self.chosen),
+            costs=take(self.costs),
+            relevance=take(self.relevance),
+            unknown={},
+            subtopics=None,
+            per=tuple(map(take, self.per)),
+            given=given,
+            segment=None,
+        )
+
+    def examples(self, memory: int) -> Iterator[tuple[GroundSet, IntArray]]:
+        """Yield ground sets to learn from, with the positions of rows labelled 1.
+
+        They are the group or, of a sequence, each segment beside the rows labelled 1 of
+        the last ``memory`` segments.
+        """
+        if self.segment is None:
+            yield self.ground_set, self.wanted()
+            return
+        order, bounds = self.segment_order()
+        wanted = np.flatnonzero(np.isin(order, self.wanted()))
+        yield from conditional_segments(self.take(order), wanted, bounds, memory)
 
     def wanted(self) -> IntArray:
         """Return the positions of rows labelled 1; refuse a group without labels."""
@@ -143,6 +200,7 @@ class EncodedRows:
             cut(every.subtopics),
             tuple(numbers[part].copy() for numbers in every.per),
             cut(every.given),
+            cut(every.segment),
         )
 
 
@@ -172,6 +230,8 @@ class GroupReader:
     memory: int = 0
     #: Trees for the boosted log-odds of groups that are learned from.
     out_of_fold: OutOfFold | None = None
+    #: Segments whose rows labelled 1 are given to the next one.
+    segment_memory: int = 1
     _held: dict[int, EncodedRows] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -179,12 +239,16 @@ class GroupReader:
         return vars(self) | {"memory": 0, "_held": {}}
 
     def read(self, partition: GroupPartition) -> list[Example]:
-        """Return the groups that a partition selects as examples with costs of 1."""
+        """Return the groups that a partition selects as examples with costs of 1.
+
+        Segments of a group have its position.
+        """
         return [
-            Example(position, group.ground_set, group.wanted(), 1.0, 1.0)
+            Example(position, *example, 1.0, 1.0)
             for position, group in enumerate(
                 self.groups(partition), partition.first_example
             )
+            for example in group.examples(self.segment_memory)
         ]
 
     def groups(self, partition: GroupPartition) -> Iterator[Group]:
@@ -214,7 +278,7 @@ class GroupReader:
         label = columns.label if self.labels is None else None
         parts = (columns.group, label, columns.item, columns.cost, columns.relevance)
         features = {column.name: column for column in encoding.columns()}
-        also = (columns.given, columns.subtopics, *columns.per)
+        also = (columns.given, columns.segment, columns.subtopics, *columns.per)
         batch = self.rows.read_all(partition.rows, *parts, *also, *features)
         index = GroupIndex()
         numbers = index.numbers(batch, columns.group)
@@ -222,12 +286,12 @@ class GroupReader:
         rows = partition.first_row + np.arange(len(batch))
         rows = rows if batch.numbers is None else np.asarray(batch.numbers)
         if columns.item is not None:
-            _check_unique(batch, columns.item, numbers, index)
+            check_unique(batch, columns.item, numbers, index)
         relevance = None
         if columns.relevance is not None:
             cells = batch[columns.relevance]
             relevance = encoding.fill_missing(cells.name, cells.numbers())
-            relevance = _check_no_missing(relevance, cells, "relevance")
+            relevance = check_no_missing(relevance, cells, "relevance")
         quality = encoding.encode(encoding.quality, batch)
         blocks = {
             name: encoding.encode(block, batch).astype(_feature_dtype(block))
@@ -251,6 +315,7 @@ class GroupReader:
             ),
             per=tuple(GroupIndex().numbers(batch, name) for name in columns.per),
             given=given_rows(batch, columns.given),
+            segment=_segment_numbers(batch, columns.segment, numbers),
         )
         unknown = {n: column.is_unknown(batch[n]) for n, column in features.items()}
         return EncodedRows(
@@ -279,23 +344,20 @@ class GroupReader:
         return scores
 
 
-def check_items_and_costs(
-    partition: GroupPartition, reader: RowReader
-) -> Iterator[TableError]:
-    """Yield at most two errors of a partition: a repeated item, and an invalid cost."""
-    columns, index = reader.columns, GroupIndex()
-    batch = reader.read_all(partition.rows, columns.group, columns.item, columns.cost)
-    try:
-        if columns.item is not None:
-            numbers = index.numbers(batch, columns.group)
-            _check_unique(batch, columns.item, numbers, index)
-    except TableError as error:
-        yield error
-    try:
-        if columns.cost is not None:
-            read_costs(batch[columns.cost])
-    except TableError as error:
-        yield error
+def _segment_numbers(
+    batch: Batch, segment: str | None, groups: IntArray
+) -> IntArray | None:
+    """Return the number of the first row in the segment of each row, (n_rows,).
+
+    ``groups`` are the group numbers of the rows.  None without a column ``segment``.
+    """
+    if segment is None:
+        return None
+    index = GroupIndex()
+    names = index.numbers(batch, segment)
+    pairs = groups * len(index) + names
+    _, first, place = np.unique(pairs, return_index=True, return_inverse=True)
+    return np.asarray(first[place])
 
 
 def _feature_dtype(block: Sequence[Any]) -> str:
@@ -306,44 +368,3 @@ def _feature_dtype(block: Sequence[Any]) -> str:
     """
     is_single = all(c.is_single and c.kind == "direction" for c in block)
     return "f4" if is_single else "f8"
-
-
-def read_costs(cells: Cells) -> FloatArray:
-    """Return the costs of rows, (n_rows,); refuse costs that are not above zero."""
-    costs = _check_no_missing(cells.numbers(), cells, "cost")
-    bad = costs <= 0.0
-    if bad.any():
-        raise TableError(
-            f"column {cells.name!r}, the cost, holds {costs[bad][0]:g} in row "
-            f"{cells.row(bad)}: costs must be above zero"
-        )
-    return costs
-
-
-def _check_no_missing(numbers: FloatArray, cells: Cells, part: str) -> FloatArray:
-    """Return the numbers; refuse NaN, an empty cell of the column in role ``part``."""
-    bad = np.isnan(numbers)
-    if bad.any():
-        raise TableError(
-            f"column {cells.name!r}, the {part}, has no value in row "
-            f"{cells.row(bad)}: correct it, or name another column"
-        )
-    return numbers
-
-
-def _check_unique(
-    batch: Batch, item: str, numbers: IntArray, index: GroupIndex
-) -> None:
-    """Refuse an item that is twice in a group; ``numbers`` are the groups of rows."""
-    keys = pc.dictionary_encode(batch[item].keys()).indices.to_numpy()
-    order = np.lexsort((keys, numbers))
-    same = (np.diff(keys[order]) == 0) & (np.diff(numbers[order]) == 0)
-    if same.any():
-        first, second = sorted(order[int(np.argmax(same)) :][:2].tolist())
-        raise TableError(
-            f"rows {batch.row_name(first)} and {batch.row_name(second)} of group "
-            f"{index.names[int(numbers[first])]!r} have the same {item!r}: items of a "
-            "group must differ, unless you leave out ",
-            Setting("item"),
-            fixes=[Setting("item", left_out=True)],
-        )

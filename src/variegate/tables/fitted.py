@@ -48,6 +48,7 @@ class FittedSelector(Application):
     decoder: Any
     empty_groups: str
     memory: int
+    segment_memory: int
     n_jobs: int | None
     verbose: bool
 
@@ -94,12 +95,13 @@ class FittedSelector(Application):
         cost: str | None = None,
         relevance: str | None = None,
         given: str | None = None,
+        segment: str | None = None,
     ) -> Self:
         """Return a copy for tables with these columns; None keeps a column's name."""
         check_is_fitted(self, "policy_")
         other = copy.copy(self)
         roles = {"group": group, "label": label, "cost": cost}
-        roles |= {"relevance": relevance, "given": given}
+        roles |= {"relevance": relevance, "given": given, "segment": segment}
         other.columns_ = self.columns_.with_roles(roles)
         return other
 
@@ -183,7 +185,8 @@ class FittedSelector(Application):
                     Setting("omega"),
                     " would change: leave out one of the two",
                 )
-        return self.policy_.chooser(omega, limit, self.decoder, self.seed_)
+        memory = None if self.columns_.segment is None else self.segment_memory
+        return self.policy_.chooser(omega, limit, self.decoder, self.seed_, memory)
 
     def _read_groups(
         self,

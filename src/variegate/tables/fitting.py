@@ -70,7 +70,7 @@ if TYPE_CHECKING:
 #: Parameters for the roles of columns.
 _COLUMNS = (
     "group", "label", "item", "quality", "categorical", "similarity", "relevance",
-    "cost", "given", "missing",
+    "cost", "given", "segment", "missing",
 )  # fmt: skip
 
 #: Factors of the odds at which held-out scores are shown.
@@ -117,7 +117,10 @@ class SelectorFit:
             refuse_labels_among(columns.quality, found, labels)
         learned_from, held_out = split_groups(selector, found)
         encoding = self._learn_encoding(found, learned_from)
-        groups = Groups(found, encoding, labels, engine=engine, memory=selector.memory)
+        groups = Groups(
+            found, encoding, labels, engine=engine, memory=selector.memory,
+            segment_memory=selector.segment_memory,
+        )  # fmt: skip
         try:
             learned = self._train(groups, learned_from)
         finally:
@@ -222,8 +225,9 @@ def _train_network(
 
     omega = estimator.omega if selector.omega is None else selector.omega
     model = clone(estimator).set_params(omega=omega, callback=report_epoch)
-    with groups.name_in_errors(numbers):
-        model.fit(*groups.examples(numbers))
+    ground_sets, subsets, sequence = groups.segments(numbers)
+    with groups.name_in_errors(sequence):
+        model.fit(ground_sets, subsets)
     model.set_params(callback=None)
     progress("learning", 1, 1)
     return Learned(Policy(model))
@@ -315,6 +319,7 @@ def check_parameters(selector: TableSelector) -> None:
     if fraction >= 1.0:
         raise ValueError(f"validation_fraction must be below 1, got {fraction!r}")
     check_count("memory", selector.memory)
+    check_count("segment_memory", selector.segment_memory)
     if selector.first_passes:
         check_count("first_passes", selector.first_passes)
     if selector.omega is not None:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from variegate._progress import StageProgress, ignore
 from variegate._typing import BoolArray, IntArray
 from variegate.application.table_defaults import MEMORY
+from variegate.estimator.sequential import Segments
 from variegate.ground_set import GroundSet, GroundSetError
 from variegate.learning.examples import Example
 from variegate.partitions import Engine, Serial
@@ -47,11 +48,14 @@ class Groups:
         engine: Engine | None = None,
         memory: int = MEMORY,
         out_of_fold: OutOfFold | None = None,
+        segment_memory: int = 1,
     ) -> None:
         self.survey = survey
         self.encoding = encoding
         self.engine = Serial() if engine is None else engine
-        self.reader = GroupReader(survey.reader, encoding, labels, memory, out_of_fold)
+        self.reader = GroupReader(
+            survey.reader, encoding, labels, memory, out_of_fold, segment_memory
+        )
 
     def __len__(self) -> int:
         return len(self.survey)
@@ -110,6 +114,20 @@ class Groups:
         some = list(self.only(numbers))
         return [group.ground_set for group in some], [group.wanted() for group in some]
 
+    def segments(self, numbers: IntArray) -> Segments:
+        """Return ground sets to learn from, of groups or their segments.
+
+        ``sequence`` is the number of the group that each is from.
+        """
+        found: list[tuple[GroundSet, IntArray]] = []
+        sequence: list[int] = []
+        for group in self.only(numbers):
+            some = list(group.examples(self.reader.segment_memory))
+            found += some
+            sequence += [group.number] * len(some)
+        sets, wanted = [one for one, _ in found], [subset for _, subset in found]
+        return Segments(sets, wanted, np.array(sequence, dtype=np.intp))
+
     def read_texts(
         self, rows: IntArray, show: Sequence[str]
     ) -> dict[int, tuple[str, ...]]:
@@ -147,8 +165,9 @@ class Groups:
             yield
         except GroundSetError as error:
             name = self.survey.name(numbers[error.position])
+            part = "" if self.survey.columns.segment is None else "a segment of "
             raise TableError(
-                f"group {name!r}: {reword_for_rows(error.problem)}"
+                f"{part}group {name!r}: {reword_for_rows(error.problem)}"
             ) from error
 
 
@@ -167,7 +186,8 @@ class GroupSource:
     def key(self) -> str:
         """A hash of the table, of the groups, and of their features."""
         columns = asdict(self.groups.rows.columns)
-        digest = sha256(repr((self.table, columns)).encode())
+        memory = self.groups.segment_memory
+        digest = sha256(repr((self.table, columns, memory)).encode())
         for column in self.groups.encoding.columns():
             digest.update(repr(column).encode())
             digest.update(column.mean.tobytes() + column.scale.tobytes())

@@ -16,6 +16,7 @@ from variegate.report.wording import count
 from variegate.tables.choosing import ByModel, Choice, Chooser
 from variegate.tables.encoded import Group
 from variegate.tables.limits import NO_LIMIT, Limit
+from variegate.tables.segments import BySegments
 from variegate.tuning import OmegaFamily
 from variegate.tuning.kernel_search import Familiarity, kinds_of
 
@@ -72,16 +73,19 @@ class Policy:
         limit: Limit = NO_LIMIT,
         decoder: Any = None,
         seed: int = 0,
+        segment_memory: int | None = None,
     ) -> Chooser:
         """Return a chooser; None stands for the policy's own omega or decoder.
 
         With a budget and no ``k``, the model decides how many rows to choose.  The seed
         is for decoders that draw at random.  Another omega multiplies the odds of all
-        rows by its ratio to that of the model, after the model has chosen.
+        rows by its ratio to that of the model, after the model has chosen.  With
+        ``segment_memory``, groups are chosen from segment by segment.
         """
         if self.fallback is not None and self.is_familiar is not None:
-            usual = replace(self, fallback=None).chooser(omega, limit, decoder, seed)
-            other = self.fallback.chooser(omega, limit, decoder, seed)
+            how_to = (omega, limit, decoder, seed, segment_memory)
+            usual = replace(self, fallback=None).chooser(*how_to)
+            other = self.fallback.chooser(*how_to)
             return _ByFamiliarity(usual, other, self.is_familiar)
         if limit.budget is None:
             limit = limit.with_k(self.k)
@@ -89,7 +93,10 @@ class Policy:
         if how is None or decoder is not None:
             how = as_decoder(self.model.decoder if decoder is None else decoder)
         odds = 1.0 if omega is None else omega / self.omega
-        return ByModel(self.model, how, limit, seed, odds)
+        by_model = ByModel(self.model, how, limit, seed, odds)
+        if segment_memory is None:
+            return by_model
+        return BySegments(by_model, segment_memory)
 
     def encode(self) -> dict[str, Any]:
         """Return all but the policy's own model as plain values of form ``POLICY``."""

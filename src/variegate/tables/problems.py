@@ -20,6 +20,7 @@ from variegate._typing import BoolArray
 from variegate.application.refusal import RefusalError, Setting
 from variegate.partitions import PartitionError
 from variegate.tables.cells import Cells
+from variegate.tables.checks import check_items_and_costs
 from variegate.tables.columns import (
     Columns,
     check_column_exists,
@@ -28,7 +29,6 @@ from variegate.tables.columns import (
     missing_label_error,
 )
 from variegate.tables.derived import AGE, parse_days
-from variegate.tables.encoded import check_items_and_costs
 from variegate.tables.encoding import ColumnStatistics
 from variegate.tables.errors import TableError
 from variegate.tables.rows import RowReader
@@ -44,7 +44,9 @@ from variegate.tables.table import Table, first_cells, rows_of
 _TRIED = 200
 
 #: Roles of one column, and of several.
-_SINGLE = ("group", "label", "item", "relevance", "cost", "given", "subtopics")
+_SINGLE = (
+    "group", "label", "item", "relevance", "cost", "given", "segment", "subtopics",
+)  # fmt: skip
 _LISTS = ("quality", "categorical", "similarity")
 _NOTHING: dict[str, Any] = dict.fromkeys(_LISTS, ())
 

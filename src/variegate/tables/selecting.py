@@ -211,6 +211,7 @@ def hash_of_model(selector: FittedSelector) -> str:
         **selector._encode_rest(),
         "models": selector.family_.encode(),
         "decoder": repr(selector.decoder),
+        "segment_memory": selector.segment_memory,
     }
     text = json.dumps(document, sort_keys=True, default=as_plain_value)
     return hashlib.sha256(text.encode()).hexdigest()
@@ -317,7 +318,7 @@ def untrained_groups(
             "method 'top' needs a column that says how good a row is: name it as ",
             Setting("relevance"),
         )
-    wanted = replace(columns, quality=(), label=None, item=None)
+    wanted = replace(columns, quality=(), label=None, item=None, segment=None)
     wanted = resolve_columns(table, wanted, needs_quality=False)
     found = survey_table(table, wanted, memory=memory, progress=progress)
     return Groups(found, learn_encoding(found), memory=memory)

@@ -75,6 +75,14 @@ class TableSelector(ScoringSelector):
         of their group, unlike them.  Given rows are never chosen, not labelled 1, and
         do not count for ``k``, ``budget``, ``at_most`` and scores.  Groups of given
         rows alone are left out of ``fit`` and ``evaluate``.
+    segment : str, optional
+        The column that cuts a group into segments, such as the scenes of a film or the
+        sessions of a user.  Rows with the same value are a segment; segments are in the
+        order of their first rows.  Rows of a segment are chosen unlike each other and
+        unlike the rows chosen from the last ``segment_memory`` segments, and may repeat
+        what is further back, as by :class:`variegate.SequentialDPP`.  Ranks, limits and
+        scores are of the whole group; untrained methods and rivals choose from it
+        regardless of segments.  Not with ``at_most``.
     missing : {"error", "mean", "indicator"}, default="error"
         What to do where a cell is empty.
     empty_groups : {"error", "keep", "drop"}, default="error"
@@ -126,6 +134,8 @@ class TableSelector(ScoringSelector):
     memory : int, default=536870912
         Bytes that a process may hold.  A larger table is read in parts; what is learned
         does not depend on it.
+    segment_memory : int, default=1
+        Segments whose chosen rows the next one is chosen beside.
     n_jobs : int, optional
         Threads or processes that work at a time; -1 for one a core.
     random_state : None, int or numpy.random.Generator, default=0
@@ -223,6 +233,8 @@ class TableSelector(ScoringSelector):
         device: str | None = None,
         quality_model: str = QUALITY_MODELS[0],
         given: str | None = None,
+        segment: str | None = None,
+        segment_memory: int = 1,
     ) -> None:
         self.group = group
         self.label = label
@@ -255,6 +267,8 @@ class TableSelector(ScoringSelector):
         self.device = device
         self.quality_model = quality_model
         self.given = given
+        self.segment = segment
+        self.segment_memory = segment_memory
 
     # Learning ---------------------------------------------------------------------
 

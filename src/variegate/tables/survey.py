@@ -141,6 +141,7 @@ def survey_table(
     label = columns.label if labels is None else None
     parts = (columns.group, label, columns.item, columns.cost, columns.relevance)
     features = (columns.given, *columns.features(), columns.subtopics, *columns.per)
+    features += (columns.segment,)
     used = [n for n in dict.fromkeys((*parts, *features)) if n is not None]
     names = (
         Derivation(table.schema, columns).source_columns(used) or table.schema.names[:1]

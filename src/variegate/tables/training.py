@@ -173,7 +173,7 @@ class _Training:
             n_sample = len(sample)
         if winner.fallback is not None:
             kernel = policy.model.kernel_
-            is_familiar = Familiarity.fit(kernel, self.groups.examples(sample)[0])
+            is_familiar = Familiarity.fit(kernel, self.groups.segments(sample)[0])
             if is_familiar is not None:
                 with warnings.catch_warnings():
                     # A warning is about the model for most groups.
@@ -201,9 +201,9 @@ class _Training:
         if len(some) < MIN_COMPARED:
             return given, 0
         seed = self.selector.seed_
-        with self.groups.name_in_errors(some):
-            examples = self.groups.examples(some)
-            winner = self.kernels.run(*examples, seed=seed, progress=self.progress)
+        found = self.groups.segments(some)
+        with self.groups.name_in_errors(found.sequence):
+            winner = self.kernels.run(*found, seed=seed, progress=self.progress)
         return winner, len(some)
 
     def _tune(self, winner: Winner) -> tuple[Winner, float, OmegaPath | None, int]:
@@ -242,8 +242,9 @@ class _Training:
             drop_lams=True,
             callback=partial(self.progress, "tuning"),
         )
-        with self.groups.name_in_errors(numbers):
-            search.fit(*self.groups.examples(numbers))
+        X, y, sequence = self.groups.segments(numbers)
+        with self.groups.name_in_errors(sequence):
+            search.fit(X, y, None if selector.segment is None else sequence)
         best = next(p for p in search.path_ if p.omega == search.path_.chosen)
         if winner.rule.k and winner.standings[0].mean > best.f + best.f_error:
             # A fixed number of rows is clearly better than a tuned decoder.
@@ -256,14 +257,12 @@ class _Training:
     def _learn_policy(self, winner: Winner, omega: float, sample: IntArray) -> Policy:
         """Fit a winner to all groups or, if it is a regression, to the ``sample``."""
         is_two_stage = isinstance(winner.contender, TwoStage)
-        with self.groups.name_in_errors(sample if is_two_stage else self.numbers):
-            data = (
-                self.groups.examples(sample) if is_two_stage else self._training_data()
-            )
-            return self._fit_policy(winner, omega, *data)
+        found = self.groups.segments(sample) if is_two_stage else self._training_data()
+        with self.groups.name_in_errors(found[2]):
+            return self._fit_policy(winner, omega, *found[:2])
 
-    def _training_data(self) -> tuple[Any, Any]:
-        """Return X and y to fit: partitions and None, or ground sets and subsets."""
+    def _training_data(self) -> tuple[Any, Any, IntArray]:
+        """Return X and y to fit, partitions or lists, and group numbers for errors."""
         estimator, memory = self.estimator, self.selector.memory
         n_bytes = self._pairwise_bytes(self.numbers)
         is_on_device = resolve_device(estimator.device) is not None
@@ -275,7 +274,7 @@ class _Training:
             )
         is_mini_batch = isinstance(estimator.solver, MiniBatch)
         if is_on_device or (is_mini_batch and n_bytes <= memory):
-            return self.groups.examples(self.numbers)
+            return self.groups.segments(self.numbers)
         engine, n_jobs = self.groups.engine, 1
         if type(engine) is Serial:
             # Threads share partitions or, where there is one, its groups.
@@ -290,7 +289,7 @@ class _Training:
             first_passes=self.selector.first_passes,
             limits=Limits(memory=max(memory // 2, 1)),
         )
-        return examples, None
+        return examples, None, self.numbers
 
     def _fit_policy(self, winner: Winner, omega: float, *data: Any) -> Policy:
         """Fit a winner for an omega to ``data``, arguments of fit; return a policy."""
@@ -383,7 +382,9 @@ def _kernel_search(
     }
     cosine = _kernel_of_blocks(partial(Linear, True), encoding)
     varies = ["penalty"]
-    how: dict[str, Any] = {"tries_sizes": not _has_target(selector)}
+    # A fixed number of rows is of a group, not of a segment.
+    fixes_sizes = not _has_target(selector) and selector.segment is None
+    how: dict[str, Any] = {"tries_sizes": fixes_sizes}
     how["quality_model"] = selector.quality_model
     if selector.estimator is None:
         varies += [n for n in ("lam", "l2") if getattr(selector, n) is None]

@@ -25,15 +25,15 @@ _N_FOLDS = 3
 def boosted_fold(fold: Fold, seed: int) -> Fold:
     """Return a fold with boosted log-odds as the last quality feature of candidates.
 
-    Those of items to learn from are by trees fitted to other ground sets, of held-out
-    items by trees fitted to all of them; given items, whose quality has no effect, have
-    zeros.  ``seed`` is for the trees.
+    Those of items to learn from are by trees fitted to ground sets with other labels,
+    of held-out items by trees fitted to all of them; given items, whose quality has no
+    effect, have zeros.  ``seed`` is for the trees.
     """
     ground_sets = list(fold.ground_sets)
     sizes = [len(ground_sets[position].candidate_quality) for position in fold.learned]
     model, scores = BoostedQuality.fit_out_of_fold(
         *_stack_items(fold, fold.learned),
-        np.repeat(np.arange(len(sizes)), sizes),
+        np.repeat(fold.labels[fold.learned], sizes),
         _N_FOLDS,
         seed,
         max_values=_MAX_VALUES,
@@ -50,9 +50,10 @@ def boosted_fold(fold: Fold, seed: int) -> Fold:
 
 
 def can_be_boosted(fold: Fold) -> bool:
-    """Return whether there are two sets to learn from, and wanted and other items."""
+    """Return whether there are two labels to learn from, and wanted and other items."""
     _, wanted = _stack_items(fold, fold.learned)
-    return len(fold.learned) > 1 and bool(wanted.any() and not wanted.all())
+    n_labels = len(np.unique(fold.labels[fold.learned]))
+    return n_labels > 1 and bool(wanted.any() and not wanted.all())
 
 
 def trees_predict_better(fold: Fold) -> bool:

@@ -249,7 +249,7 @@ class LargeMarginDPPCV(LearnedDisplay, BaseEstimator):  # type: ignore[misc]
                 raise ValueError(f"{len(groups)} groups for {n} ground sets")
             labels = np.unique(np.asarray(groups), return_inverse=True)[1]
         return [
-            Fold(ground_sets, members, train, held_out, labels[held_out])
+            Fold(ground_sets, members, train, held_out, labels)
             for train, held_out in _make_splits(
                 self.cv, labels, groups is not None, seed
             )

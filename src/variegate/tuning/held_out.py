@@ -42,9 +42,14 @@ class Fold:
     #: Positions in ``ground_sets``.
     learned: IntArray
     held_out: IntArray
-    #: A label for each held-out ground set, equal for those of one group.  Standard
-    #: errors are clustered by label: scores under different labels are independent.
-    units: IntArray
+    #: A label for each ground set, equal for those of one group.  Standard errors are
+    #: clustered by label: scores under different labels are independent.
+    labels: IntArray
+
+    @property
+    def units(self) -> IntArray:
+        """The labels of the held-out ground sets."""
+        return self.labels[self.held_out]
 
     @property
     def judged(self) -> list[GroundSet]:
@@ -55,6 +60,15 @@ class Fold:
     def wanted(self) -> list[IntArray]:
         """The wanted subsets of the held-out ground sets."""
         return [self.subsets[position] for position in self.held_out]
+
+    def mean_by_unit(self, scores: FloatArray) -> FloatArray:
+        """Return the mean score of each unit from scores of held-out ground sets."""
+        first, place, sizes = np.unique(
+            self.units, return_index=True, return_inverse=True, return_counts=True
+        )[1:]
+        if len(first) == len(scores):
+            return scores
+        return np.asarray(np.bincount(place, scores) / sizes)
 
     def shared_examples(self) -> SharedExamples:
         """Return the ground sets to learn from, with subsets, for several fits."""

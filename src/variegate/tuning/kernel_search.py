@@ -108,13 +108,15 @@ class KernelSearch:
         self,
         ground_sets: Sequence[GroundSet],
         subsets: Sequence[IntArray],
+        groups: Any = None,
         seed: int = 0,
         progress: Progress = ignore,
     ) -> Winner:
         """Return the winner of the race, after trying variations of its settings.
 
-        ``subsets`` hold wanted item numbers; ``seed`` divides data.  ``progress`` gets
-        "comparing" and the numbers of finished and all fits, anew for the variations.
+        ``subsets`` hold wanted item numbers; ``seed`` divides data, in which ground
+        sets of one label in ``groups`` stay together.  ``progress`` gets "comparing"
+        and the numbers of finished and all fits, anew for the variations.
         """
         sizes: Sequence[int] = ()
         if self.tries_sizes:
@@ -130,7 +132,7 @@ class KernelSearch:
             model = clone(self.estimator).set_params(kernel=self.cosine)
             two_stage = [Rule(ordering, k) for ordering in ORDERINGS for k in sizes]
             contenders.append(TwoStage(model, two_stage))
-        race = Race(ground_sets, subsets, seed=seed, progress=progress)
+        race = Race(ground_sets, subsets, seed=seed, progress=progress, groups=groups)
         if self.quality_model == "boosting":
             race = race.with_boosting()
         # What is needed for unfamiliar ground sets is cheap, and worth a good choice.

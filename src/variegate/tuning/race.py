@@ -121,6 +121,7 @@ class Standing:
             fitted = self.contender.fit(examples, len(self.fitted))
         with map_positions_in_errors(part.held_out):
             found = self.contender.scores(fitted, part.judged, part.wanted)
+        found = {rule: part.mean_by_unit(scores) for rule, scores in found.items()}
         if known := self.by_rule:
             found = {rule: np.append(known[rule], found[rule]) for rule in known}
         left = set(not_clearly_behind(found, RULE_DROPPED_AT))
@@ -150,6 +151,8 @@ class Race:
     n_parts: int = 3
     seed: int = 0
     progress: Progress = ignore
+    #: A label for each ground set; those of one label stay in one part.
+    groups: Any = None
     parts: list[Fold] = field(init=False)
     #: The examples to learn from for each part.
     examples: list[SharedExamples] = field(init=False)
@@ -157,14 +160,24 @@ class Race:
     def __post_init__(self) -> None:
         """Divide data at random into ``n_parts`` or, if fewer, a part for each set."""
         n_sets = len(self.ground_sets)
+        labels = np.arange(n_sets)
+        if self.groups is not None:
+            labels = np.unique(self.groups, return_inverse=True)[1]
+            n_sets = int(labels.max(initial=-1)) + 1
         if n_sets < 2:
             raise ValueError(f"a race needs two ground sets at least, got {n_sets}")
         order = np.random.default_rng(self.seed).permutation(n_sets)
         pieces = np.array_split(order, min(self.n_parts, n_sets))
         self.parts = [
-            Fold(self.ground_sets, self.subsets, rest, piece, piece)
-            for piece in map(np.sort, pieces)
-            for rest in [np.setdiff1d(order, piece)]
+            Fold(
+                self.ground_sets,
+                self.subsets,
+                np.flatnonzero(~is_held_out),
+                np.flatnonzero(is_held_out),
+                labels,
+            )
+            for piece in pieces
+            for is_held_out in [np.isin(labels, piece)]
         ]
         self.examples = [part.shared_examples() for part in self.parts]
 

@@ -105,6 +105,7 @@ def about_columns(selector: TableSelector) -> list[tuple[str, str, str]]:
         ("cost", columns.cost, "for budgets"),
         ("relevance", columns.relevance, "for untrained methods"),
         ("given", columns.given, "1 in rows that are there already"),
+        ("segment", columns.segment, "cuts a group into segments, in their order"),
     )
     rows = [(role, name, how) for role, name, how in single if name is not None]
     encoding = selector.encoding_
