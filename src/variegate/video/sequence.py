@@ -168,8 +168,10 @@ class KeyframeSequence:
     def selection(self) -> Selection:
         """The chosen candidates; the log-probability is a sum over segments."""
         reason = (
-            f"{self._n_segments} segments, each chosen beside the key frames of the "
-            "one before"
+            "key frames of one segment"
+            if self._n_segments == 1
+            else f"{self._n_segments:,} segments, each chosen beside the key frames of "
+            "the one before"
         )
         if self._max_frames is not None:
             reason += f", and of these at most {self._max_frames}"
