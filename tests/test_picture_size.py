@@ -20,7 +20,7 @@ from variegate.video.picture_size import (
 )
 from variegate.video.reading import VideoError, read_frames
 
-Image = pytest.importorskip("PIL.Image")
+Image = pytest.importorskip("PIL.Image", reason="needs Pillow, to compare with")
 
 SAVED = [
     ("JPEG", "RGB", {}),

@@ -10,6 +10,7 @@ import pytest
 import variegate as vg
 from folder_instances import Pickling, cut, learn_folder, write_folder
 from table_instances import caller, fails, succeeds, with_cell, with_column
+from test_tables_given import FIT
 from variegate.application.table_defaults import default_estimator
 from variegate.estimator.sequence_search import SequenceSearch
 from variegate.integrations import ContextSelector, Found
@@ -478,12 +479,6 @@ def test_a_segment_that_is_there_uses_up_memory(sequential):
 def call(monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
     return caller(monkeypatch, capsys)
-
-
-FIT = (
-    "--group", "query", "--label", "chosen", "--quality", "score,freshness",
-    "--similarity", "embedding", "--kernel", "linear", "--omega", "1",
-)  # fmt: skip
 
 
 def test_from_fit_to_evaluate(call, table):
